@@ -1,0 +1,1 @@
+"""One file for each library or outside system; nothing here knows its neighbours."""

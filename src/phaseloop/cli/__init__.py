@@ -1,0 +1,1 @@
+"""The terminal face: live view, plain lines, gate prompts, result card."""

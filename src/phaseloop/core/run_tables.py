@@ -1,0 +1,50 @@
+"""The derived rows of one run, computed from its state (contract section 3)."""
+
+from phaseloop.core.state import RunState, RunStatus, open_gates
+from phaseloop.core.tables import GateRow, RunRow, Tables, TimerRow
+
+
+def is_waiting(state: RunState) -> bool:
+    """Whether a gate is open and nothing else can run: derived, never stored (contract section 9)."""
+    if state.status is not RunStatus.RUNNING or not open_gates(state):
+        return False
+    if state.phase_index < 0:
+        return True
+    running = (state.steps[sid] for sid in state.phase.plan.order)
+    return not any(step.status in ("running", "judging") for step in running) and not state.phase.trigger
+
+
+def tables(run_id: str, state: RunState) -> Tables:
+    """The run's row, its open gates and its timers."""
+    facts = state.facts
+    gates = open_gates(state)
+    need = gates[0][1].asked.title if gates else state.failure
+    row = RunRow(
+        run_id=run_id,
+        title=facts.title,
+        definition_id=facts.definition.definition_id,
+        state="waiting" if is_waiting(state) else state.status.value,
+        phase_index=max(0, state.phase_index),
+        phase_count=max(1, len(state.phases)),
+        need=need,
+        started_at=facts.started_at,
+        ended_at=facts.ended_at,
+        tokens=state.stats.tokens_in + state.stats.tokens_out,
+        cost_usd=state.stats.cost_usd,
+        parent_run_id=facts.parent_run_id,
+        parent_step_id=facts.parent_step_id,
+    )
+    asked = tuple(
+        GateRow(
+            gate_id=gate_id,
+            version=gate.asked.version,
+            kind=gate.asked.kind,
+            mode=gate.asked.human_mode,
+            activity_id=gate.asked.activity_id,
+            title=gate.asked.title,
+            opened_at=gate.opened_at,
+            timeout_at=gate.asked.timeout_at,
+        )
+        for gate_id, gate in gates
+    )
+    return Tables(row, asked, tuple(TimerRow(timer, due) for timer, due in sorted(state.timers.items())))

@@ -1,0 +1,1 @@
+"""The loop: ask the core, perform what it wants, append the facts. Standard library only."""

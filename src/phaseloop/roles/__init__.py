@@ -1,0 +1,1 @@
+"""The roles as protocols, and deterministic ones that need no network."""
