@@ -30,13 +30,25 @@ from phaseloop.engine.ports import Recorded
 RUN = "r_8f3c21"
 START = int(datetime(2026, 11, 30, 14, 2, 11, tzinfo=UTC).timestamp() * 1000)
 
+
+def phase(order: int, name: str, chinese: str, output: str, gate: str, *, auto: bool = False) -> PhaseRow:
+    return PhaseRow(
+        name.lower(),
+        {"en": name, "zh": chinese},
+        order,
+        produced_outputs=(output,),
+        exit_human_activity_id=gate,
+        auto_advance=auto,
+    )
+
+
 PHASES = (
-    PhaseRow("understand", {"en": "Understand", "zh": "理解"}, 1, "", "pending", ("confirmedIntent",), "", "human_intent_confirm", True),
-    PhaseRow("plan", {"en": "Plan", "zh": "规划"}, 2, "", "pending", ("approvedPlan",), "", "ic_user_confirm", True),
-    PhaseRow("design", {"en": "Design", "zh": "设计"}, 3, "", "pending", ("generatedComponent",), "", "human_design_approval"),
-    PhaseRow("integrate", {"en": "Integrate", "zh": "集成"}, 4, "", "pending", ("integratedPage",), "", "human_integrate"),
-    PhaseRow("deploy", {"en": "Deploy", "zh": "部署"}, 5, "", "pending", ("deploymentResult",), "", "human_deploy"),
-)  # fmt: skip
+    phase(1, "Understand", "理解", "confirmedIntent", "human_intent_confirm", auto=True),
+    phase(2, "Plan", "规划", "approvedPlan", "ic_user_confirm", auto=True),
+    phase(3, "Design", "设计", "generatedComponent", "human_design_approval"),
+    phase(4, "Integrate", "集成", "integratedPage", "human_integrate"),
+    phase(5, "Deploy", "部署", "deploymentResult", "human_deploy"),
+)
 SCHEMA = {
     "type": "object",
     "properties": {
@@ -48,7 +60,6 @@ SCHEMA = {
             "x-labels": ["My team", "Whole company", "Anyone with the link"],
             "default": "team",
         },
-        "note": {"type": "string", "title": "Note"},
     },
     "required": ["audience"],
 }
@@ -84,6 +95,14 @@ def begun(step: str, attempt: int = 1, title: str = "") -> ActivityStarted:
     return ActivityStarted(step, ActivityType.LLM, step, title, attempt)
 
 
+def exit_gate(gate: str, phase_id: str, activity: str, title: str, mode: GateMode, **more: object) -> GateOpened:
+    words = {GateMode.CONFIRM: ("confirm", "revise", "cancel")}.get(mode, ("approve", "reject", "cancel"))
+    kind = GateKind.EXIT
+    return GateOpened(
+        gate, 1, kind, activity, mode, title, outcomes=words, is_exit_gate=True, phase_id=phase_id, **more
+    )
+
+
 def opening() -> Story:
     """Run start to the end of the second phase."""
     story = Story()
@@ -107,7 +126,7 @@ def opening() -> Story:
     plan = (Step("u1", "Read the goal"), Step("u2", "Name the audience", depends_on=("u1",)))
     story.tell(3, PlanUpdated("understand", 1, "intent", plan), begun("u1"))
     story.tell(9, done("u1"), begun("u2"))
-    gate = GateOpened("g1", 1, GateKind.EXIT, "human_intent_confirm", GateMode.CONFIRM, "Confirm the intent", is_exit_gate=True, phase_id="understand", outcomes=("confirm", "revise", "cancel"), auto_pass=True)  # fmt: skip
+    gate = exit_gate("g1", "understand", "human_intent_confirm", "Confirm the intent", GateMode.CONFIRM, auto_pass=True)
     passed = GateResolved("g1", "human_intent_confirm", "confirm", "auto_pass", rule="confidence >= 0.9")
     intent = ArtifactFinalized("confirmedIntent", 1, "u2", "understand")
     story.tell(15, done("u2"), PhaseExitReached("understand"), gate, passed, intent)
@@ -119,7 +138,7 @@ def opening() -> Story:
     story.tell(16, PlanUpdated("plan", 1, "plan", plan), begun("p1"))
     story.tell(30, done("p1"), begun("p2"))
     until = START + 30 * 60 * 1000
-    asked = GateOpened("g2", 1, GateKind.EXIT, "ic_user_confirm", GateMode.APPROVE, "Approve the plan", is_exit_gate=True, phase_id="plan", outcomes=("approve", "reject", "cancel"), timeout_at=until)  # fmt: skip
+    asked = exit_gate("g2", "plan", "ic_user_confirm", "Approve the plan", GateMode.APPROVE, timeout_at=until)
     story.tell(39, done("p2"), PhaseExitReached("plan"), asked)
     answered = GateResolved("g2", "ic_user_confirm", "approve", user="Kai", edits=1)
     plan_made = ArtifactFinalized("approvedPlan", 1, "p2", "plan", approved_by="Kai")

@@ -14,11 +14,12 @@ from ulid import ULID
 
 from phaseloop.adapters.cel_conditions import CelConditions
 from phaseloop.adapters.contracts import JsonSchemaContracts
-from phaseloop.adapters.definitions import builtin_definitions, load_definition
+from phaseloop.adapters.definitions import EdgeRules, builtin_definitions, load_definition
 from phaseloop.adapters.local_tools import LocalTool, tool
 from phaseloop.adapters.sqlite_log import SqliteLog, open_store
 from phaseloop.adapters.toolbox import Toolbox
 from phaseloop.core.answers import Answered, Begin, Cancel, Pause, Resume
+from phaseloop.core.definition_rules import children_of
 from phaseloop.core.effects import StartChild
 from phaseloop.core.errors import AnswerRefused, WrongUse
 from phaseloop.core.granularity import assess
@@ -146,6 +147,10 @@ class App:
 
     # ---- runs
 
+    def new_id(self) -> str:
+        """A run id: a ULID."""
+        return str(ULID())
+
     def process(self, process: ProcessLike) -> Definition:
         """A definition by itself, by id, by file or as a document. Raises `DefinitionRefused`."""
         if process is None:
@@ -154,7 +159,9 @@ class App:
             return process
         if isinstance(process, str) and process in self.processes:
             return self.processes[process]
-        return load_definition(process)
+        known = {name: children_of(definition) for name, definition in self.processes.items()}
+        edge = EdgeRules(self.conditions.compile_error, self.contracts.schema_error)
+        return load_definition(process, known=known, edge=edge)
 
     async def start(
         self,
@@ -169,7 +176,7 @@ class App:
         """Begin a run and drive it in the background; its first events are durable when this returns."""
         await self.open()
         begin = self.begin(goal, process=process, inputs=inputs, mode=mode, by=by, title=title)
-        run_id = str(ULID())
+        run_id = self.new_id()
         await self.host.begin(run_id, begin)
         self._drive(run_id)
         return Run(run_id)
@@ -318,7 +325,7 @@ class _Children:
     app: App
 
     def new_id(self) -> str:
-        return str(ULID())
+        return self.app.new_id()
 
     async def drive(self, run_id: str, effect: StartChild, parent_run_id: str) -> ChildOutcome:
         if not await self.app.store.read(run_id):

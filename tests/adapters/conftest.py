@@ -37,7 +37,7 @@ def second_process():
     running = []
 
     def run(*arguments):
-        environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.store_path)}
+        environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
         running.append(
             subprocess.Popen(
                 [sys.executable, str(PROGRAM), *map(str, arguments)],

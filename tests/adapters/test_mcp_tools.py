@@ -45,7 +45,7 @@ def server_is_alive(folder):
 
 async def until(question):
     async with asyncio.timeout(20):
-        while not question():
+        while not question():  # noqa: ASYNC110 - what is waited for happens in another process
             await asyncio.sleep(0.01)
 
 

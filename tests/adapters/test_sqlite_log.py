@@ -147,7 +147,7 @@ def test_several_event_loops_may_use_one_store(open_stores):
     listener = threading.Thread(target=listen)
     writers = [threading.Thread(target=lambda n=n: asyncio.run(write(n))) for n in range(4)]
     for thread in [listener, *writers]:
-        thread.second_process()
+        thread.start()
     asyncio.run(store.append("r", 0, 1, [note("a"), note("b"), note("c")], None))
     for thread in [listener, *writers]:
         thread.join(10)

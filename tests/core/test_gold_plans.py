@@ -166,8 +166,8 @@ def test_eight_steps_are_repaired_and_linted_in_five_milliseconds():
     plan = Plan("g", tuple(reversed(steps)))
     times = []
     for _ in range(20):
-        start = time.perf_counter()
+        start = time.process_time()
         repaired, _ = repair(plan, scope)
         lint(repaired, scope)
-        times.append(time.perf_counter() - start)
+        times.append(time.process_time() - start)
     assert min(times) < 0.005

@@ -59,3 +59,10 @@ def test_quoted_words_of_inputs_or_of_other_phases_raise_no_question():
     assert "unused-literal" not in codes(plan(REFUND), replace(scope, whole_request=False))
     assert "unused-literal" in codes(plan(REFUND), asks("写信，标题「预算」"))
     assert "unused-literal" not in codes(plan(REFUND), asks("don't stop, it isn't over"))
+
+
+def test_a_read_that_makes_something_or_is_declared_is_used():
+    made, declared = replace(LIST, produces="report"), replace(LIST, activity_id="classify")
+    assert "unused-read" not in codes(plan(made, replace(REFUND, id="s4")), SCOPE)
+    assert "unused-read" not in codes(plan(declared, replace(REFUND, id="s4")), SCOPE)
+    assert "unused-read" not in codes(plan(LIST, replace(REFUND, id="s4"), result={"$ref": "s3"}), SCOPE)

@@ -159,6 +159,7 @@ def test_wrappers_around_the_steps_are_taken_off(wrap):
         {"goal": "g", "constraints": ["a"]},
         {"plan": {"goal": "x"}},
         "5",
+        {"a": {"b": {"c": {"d": {"e": {"steps": []}}}}}},
     ],
 )
 def test_no_list_of_steps_is_one_clear_error(draft):

@@ -81,6 +81,15 @@ def test_an_impossible_path_says_what_there_is(path, said):
     assert place.impossible.startswith(said)
 
 
+def test_a_reference_may_mean_the_whole_schema_and_escape_its_keys():
+    root = {
+        "type": "object",
+        "properties": {"child": {"$ref": "#"}, "x": {"$ref": "#/$defs/a~1b"}},
+        "$defs": {"a/b": TEXT},
+    }
+    assert follow(root, parse_path("child.child.x")) == Place(TEXT)
+
+
 def test_a_circle_of_references_ends_in_nothing_known():
     assert inlined({"$ref": "#/$defs/loop"}, SCHEMA) is None
     deep = {"anyOf": []}

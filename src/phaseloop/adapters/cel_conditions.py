@@ -15,9 +15,7 @@ from phaseloop.core.definition_fields import nearest
 from phaseloop.core.expression_names import names_in, variables_in
 from phaseloop.core.values import Object
 
-MAX_CHARACTERS = (
-    2_000  # a condition is a line, not a program; the library's own bounds are on depth and loops
-)
+MAX_CHARACTERS = 2_000  # a condition is a line, not a program; the library's own bounds are on depth and loops
 CACHED = 512
 
 _PLACE = re.compile(r"ERROR: <input>:(\d+):(-?\d+): (.*)")
@@ -89,9 +87,7 @@ def _names(expression: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
 def _compiled(expression: str, names: Iterable[str]) -> Expression:
     """Raises `ValueError` with one sentence."""
     if len(expression) > MAX_CHARACTERS:
-        raise ValueError(
-            f"the condition has {len(expression)} characters; at most {MAX_CHARACTERS} are allowed"
-        )
+        raise ValueError(f"the condition has {len(expression)} characters; at most {MAX_CHARACTERS} are allowed")
     if not expression.strip():
         raise ValueError("the condition is empty")
     try:

@@ -166,9 +166,7 @@ class Codec:
         for v in range(version, self._versions.get(name, 1)):
             upcaster = self._upcasters.get((name, v))
             if upcaster is None:
-                raise RecordUnreadable(
-                    f"event {name} version {v}", f"no upcaster to version {v + 1} is known"
-                )
+                raise RecordUnreadable(f"event {name} version {v}", f"no upcaster to version {v + 1} is known")
             wire = upcaster(wire)
         return wire
 

@@ -34,9 +34,7 @@ class JsonSchemaContracts:
             errors = list(self._validator(schema).iter_errors(value))
         except (ValueError, TypeError) as error:
             what = _reason(error)
-            return (
-                Finding("schema_unusable", f"the value cannot be checked: {what}", where, "mend the schema"),
-            )
+            return (Finding("schema_unusable", f"the value cannot be checked: {what}", where, "mend the schema"),)
         findings = sorted((_finding(error, where) for error in errors), key=lambda found: found.where)
         return tuple(findings[:MAX_FINDINGS])
 
@@ -74,9 +72,7 @@ def _finding(error: ValidationError, where: str) -> Finding:
         text = text.replace(value, value[: SHOWN - 1] + "…")
     place = where + pointer(error.instance_path)
     keyword = error.schema_path[-1] if error.schema_path else "schema"
-    return Finding(
-        "schema", _cut(text), place, f"see {keyword} in the schema at {pointer(error.schema_path) or '/'}"
-    )
+    return Finding("schema", _cut(text), place, f"see {keyword} in the schema at {pointer(error.schema_path) or '/'}")
 
 
 def _cut(text: str) -> str:

@@ -41,9 +41,7 @@ class EdgeRules:
     schema: Fault | None = None
 
 
-def load_definition(
-    source: Source, *, known: Known | None = None, edge: EdgeRules | None = None
-) -> Definition:
+def load_definition(source: Source, *, known: Known | None = None, edge: EdgeRules | None = None) -> Definition:
     """The definition in `source`, checked.
 
     `known` are the definitions a SUBPROCESS may name with what they start themselves; by default the
@@ -56,18 +54,14 @@ def load_definition(
     return reading.definition
 
 
-def examine_definition(
-    source: Source, *, known: Known | None = None, edge: EdgeRules | None = None
-) -> Reading:
+def examine_definition(source: Source, *, known: Known | None = None, edge: EdgeRules | None = None) -> Reading:
     """The definition in `source` if it can be read, and all findings, warnings too. Content never raises."""
     try:
         document = _document(source)
     except ValueError as error:
         return Reading(None, (Finding("unreadable", str(error), "", "mend the file"),))
     if fault := _not_json(document):
-        return Reading(
-            None, (Finding("not_json", fault, "", "use texts, numbers, true, false, lists, objects"),)
-        )
+        return Reading(None, (Finding("not_json", fault, "", "use texts, numbers, true, false, lists, objects"),))
     reading = read_definition(document)
     if reading.definition is None:
         return reading
@@ -89,10 +83,10 @@ def _built_in() -> Mapping[str, Definition]:
     found = {FLAT.definition_id: FLAT}
     for name in BUILT_IN:
         text = (files("phaseloop") / "definitions" / f"{name}.json").read_text(encoding="utf-8")
-        definition = read_definition(json.loads(text)).definition
-        if definition is None:
-            raise DefinitionRefused(name, read_definition(json.loads(text)).findings)
-        found[definition.definition_id] = definition
+        reading = read_definition(json.loads(text))
+        if reading.definition is None:
+            raise DefinitionRefused(name, reading.findings)
+        found[name] = reading.definition
     return found
 
 
@@ -161,12 +155,8 @@ def _document(source: Source) -> Json:
     try:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise ValueError(
-            f"{path} is not UTF-8 text: byte {error.start} is {raw[error.start]:#04x}"
-        ) from error
-    in_json = path.suffix == ".json" or (
-        path.suffix not in (".yaml", ".yml") and text.lstrip().startswith("{")
-    )
+        raise ValueError(f"{path} is not UTF-8 text: byte {error.start} is {raw[error.start]:#04x}") from error
+    in_json = path.suffix == ".json" or (path.suffix not in (".yaml", ".yml") and text.lstrip().startswith("{"))
     return _parsed(text, str(path), in_json)
 
 

@@ -135,9 +135,7 @@ class SqliteLocks:
     async def _acquire(self, key: str, token: str, owner: str) -> None:
         wait, longest = POLL_SECONDS
         while True:
-            if self._looks_free(key) and await self._writer.submit(
-                lambda db: self._try(db, key, token, owner)
-            ):
+            if self._looks_free(key) and await self._writer.submit(lambda db: self._try(db, key, token, owner)):
                 return
             await asyncio.sleep(wait)
             wait = min(wait * 2, longest)

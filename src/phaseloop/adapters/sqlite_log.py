@@ -176,10 +176,7 @@ def _check_place(run_id: str, expected_seq: int, head: int) -> None:
 def _insert(db: sqlite3.Connection, run_id: str, expected_seq: int, at: int, rows: list[Encoded]) -> None:
     db.executemany(
         "INSERT INTO events VALUES(?, ?, ?, ?, ?, ?)",
-        [
-            (run_id, seq, at, row.name, row.version, row.body)
-            for seq, row in enumerate(rows, expected_seq + 1)
-        ],
+        [(run_id, seq, at, row.name, row.version, row.body) for seq, row in enumerate(rows, expected_seq + 1)],
     )
     for row in rows:
         if row.blobs:

@@ -33,8 +33,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         "CREATE INDEX timers_due ON timers(due_at)",
         "CREATE TABLE breakers(tool TEXT PRIMARY KEY, failures INTEGER NOT NULL, until INTEGER NOT NULL,"
         " probing INTEGER NOT NULL) WITHOUT ROWID",
-        "CREATE TABLE workers(worker TEXT PRIMARY KEY, kind TEXT NOT NULL, beat_at INTEGER NOT NULL)"
-        " WITHOUT ROWID",
+        "CREATE TABLE workers(worker TEXT PRIMARY KEY, kind TEXT NOT NULL, beat_at INTEGER NOT NULL) WITHOUT ROWID",
         "CREATE TABLE leases(run_id TEXT PRIMARY KEY, worker TEXT NOT NULL) WITHOUT ROWID",
         "CREATE TABLE locks(key TEXT PRIMARY KEY, token TEXT NOT NULL, owner TEXT NOT NULL) WITHOUT ROWID",
     ),

@@ -48,19 +48,23 @@ def padded_left(text: str, width: int) -> str:
 
 
 def wrapped(text: str, width: int) -> list[str]:
-    """`text` in lines of at most `width` cells, broken at blanks where it has any (Chinese has none)."""
+    """`text` in lines of at most `width` cells, broken at blanks where it has any (Chinese has none).
+
+    An indented text stays indented.
+    """
+    indent = text[: len(text) - len(text.lstrip(" "))][: max(0, width - 10)]
+    room = max(2, width - len(indent))  # a wide character takes two cells
     lines: list[str] = []
     line = ""
-    for word in text.split(" "):
+    for word in text.strip(" ").split(" "):
         joined = f"{line} {word}" if line else word
-        if cell_len(joined) <= width:
+        if cell_len(joined) <= room:
             line = joined
             continue
-        if line:
-            lines.append(line)
-        *full, line = chop_cells(word, width) or [""]
+        lines += [line] if line else []
+        *full, line = chop_cells(word, room) or [""]
         lines += full
-    return [*lines, line] if line or not lines else lines
+    return [indent + part for part in (*lines, line)]
 
 
 def count(n: float) -> str:
@@ -76,8 +80,8 @@ def count(n: float) -> str:
 
 
 def money(usd: float) -> str:
-    """A sum for a meter: `$1.50`."""
-    return f"${usd:.2f}"
+    """A sum for a meter: `$1.50`; less than a cent with one more digit."""
+    return f"${usd:.3f}" if 0 < usd < 0.01 else f"${usd:.2f}"
 
 
 def fine_money(usd: float) -> str:
@@ -105,7 +109,10 @@ def duration(ms: float, language: str) -> str:
 
 def moment(at: int, zone: tzinfo | None, *, seconds: bool = False) -> str:
     """Milliseconds since 1970 UTC as a time of day in `zone`, the machine's own when it is `None`."""
-    local = datetime.fromtimestamp(at / 1000, UTC).astimezone(zone)
+    try:
+        local = datetime.fromtimestamp(at / 1000, UTC).astimezone(zone)
+    except (ValueError, OverflowError, OSError):
+        return "--:--:--" if seconds else "--:--"  # a deadline beyond the calendar
     return local.strftime("%H:%M:%S" if seconds else "%H:%M")
 
 

@@ -183,7 +183,7 @@ def _asked(gate: GateView, screen: Screen, width: int) -> list[Text]:
     note = "approve" in gate.outcomes
     labels = [field.title for field in fields] + ([say(language, "c_note")] if note else [])
     label_width = min(max((cell_len(label) for label in labels), default=0), width // 2)
-    lines = [_field_line(field, label_width, screen) for field in fields]
+    lines = [line for field in fields for line in _field_lines(field, label_width, width, screen)]
     if note:
         line = Text("  " + padded(say(language, "c_note"), label_width))
         lines.append(line.append("   " + say(language, "c_optional"), style=FAINT))
@@ -199,20 +199,22 @@ def _option_line(n: int, option: dict[str, object], language: str) -> Text:
     return line
 
 
-def _field_line(field: Field, label_width: int, screen: Screen) -> Text:
+def _field_lines(field: Field, label_width: int, width: int, screen: Screen) -> list[Text]:
+    """One field: label, then its choices with the default underlined, or what Enter takes."""
     line = Text("? " if field.required else "  ", style=GATE)
     line.append(padded(field.title, label_width), style="bold" if field.required else "default")
     line.append(" › " if field.choices else "   ", style=FAINT)
     default = shown_default(field)
-    if field.choices:
-        for n, label in enumerate(field.labels):
-            line.append("   " if n else "", style="default")
-            line.append(label, style="underline" if label == default else "default")
-    elif default:
-        line.append(default, style="default")
-    else:
-        line.append(say(screen.language, "c_required" if field.required else "c_optional"), style=FAINT)
-    return line
+    if not field.choices:
+        empty = say(screen.language, "c_required" if field.required else "c_optional")
+        return [line.append(default or empty, style="default" if default else FAINT)]
+    rows = flowed(field.labels, max(10, width - label_width - 5))
+    lines = [line, *(Text(" " * (label_width + 5)) for _ in rows[1:])]
+    for start, row in zip(lines, rows, strict=True):
+        for n, label in enumerate(row.split("   ")):
+            start.append("   " if n else "", style="default")
+            start.append(label, style="underline" if label == default else "default")
+    return lines
 
 
 def _keys(gate: GateView, screen: Screen, width: int) -> list[Text]:

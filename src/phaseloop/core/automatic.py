@@ -3,16 +3,18 @@
 from collections.abc import Callable
 
 from phaseloop.core.events import Event
+from phaseloop.core.gate_events import GateExpired, GateOpened
 from phaseloop.core.gates import POLICY, doubt_gate
 from phaseloop.core.limits import SCORE_SCHEMA
-from phaseloop.core.phases import enter_next, fail, leave, start_activity, start_is_open
+from phaseloop.core.phases import enter_next, fail, gate_made, leave, start_activity, start_is_open
 from phaseloop.core.plan import ActivityType
 from phaseloop.core.plan_events import PlanUpdated
 from phaseloop.core.planning import given_plan, wants_plan
-from phaseloop.core.process import phase_activities
+from phaseloop.core.process import GateKind, phase_activities
 from phaseloop.core.run_events import ArtifactDrafted, LimitReached, RunPaused
+from phaseloop.core.run_tables import is_waiting
 from phaseloop.core.scheduling import bound_result, retried, start_next
-from phaseloop.core.state import ActivityStatus, CallStatus, PhaseStatus, RunState, RunStatus
+from phaseloop.core.state import ActivityStatus, CallStatus, PhaseStatus, RunState, RunStatus, open_gates
 
 Move = Callable[[RunState, int], tuple[Event, ...]]
 
@@ -30,7 +32,7 @@ def automatic(state: RunState, at: int) -> tuple[Event, ...]:
 def _poisoned(state: RunState, at: int) -> tuple[Event, ...]:
     """Drives that end without a fact of their own, one after another: a person must look (contract section 3)."""
     cap = state.limits.idle_drives
-    if state.idle_drives <= cap:
+    if state.idle_drives <= cap or is_waiting(state):  # a run that waits for a person has one already
         return ()
     reached = LimitReached("idle_drives", cap, state.idle_drives)
     return (reached, RunPaused(POLICY, f"{cap} drives ended without progress"))
@@ -42,6 +44,20 @@ def _doubts(state: RunState, at: int) -> tuple[Event, ...]:
         if call.status is CallStatus.IN_DOUBT and not call.gate_id and not state.facts.tools[call.tool].verify:
             return doubt_gate(state, call)
     return ()
+
+
+def _orphans(state: RunState, at: int) -> tuple[Event, ...]:
+    """An approval whose attempt is over has nothing to approve any more."""
+    return tuple(
+        GateExpired(gate_id, "its step went on without this call")
+        for gate_id, gate in open_gates(state)
+        if gate.asked.kind is GateKind.TOOL_APPROVAL and not _is_wanted(state, gate.asked)
+    )
+
+
+def _is_wanted(state: RunState, asked: GateOpened) -> bool:
+    step = state.steps[asked.step_id]
+    return step.active and step.attempt == asked.payload["attempt"] and asked.call_id in state.calls
 
 
 def _entry(state: RunState, at: int) -> tuple[Event, ...]:
@@ -90,14 +106,16 @@ def _is_newer(state: RunState, known: str, sid: str) -> bool:
 
 
 def _plan_at_hand(state: RunState, at: int) -> tuple[Event, ...]:
-    """A plan that needs no planner: the approved one of `planFrom`, or none where only people act."""
+    """A plan that needs no planner: the approved one of `planFrom`, or none where people make all outputs."""
     phase = state.phase
     if not wants_plan(state) or start_is_open(state):
         return ()
     if phase.trigger == "given" and not phase.refusals:
         return given_plan(state)
     declared = phase_activities(state.facts.definition, phase.phase)
-    if declared and all(activity.type is ActivityType.HUMAN for activity in declared):
+    outputs = phase.phase.produced_outputs
+    only_people = bool(declared) and all(activity.type is ActivityType.HUMAN for activity in declared)
+    if only_people and outputs and gate_made(state).issuperset(outputs):
         version = phase.plan.version + 1
         return (PlanUpdated(phase.phase.phase_id, version, state.facts.goal, (), reason=phase.trigger),)
     return ()
@@ -111,7 +129,7 @@ def _retries(state: RunState, at: int) -> tuple[Event, ...]:
     """A verdict granted another attempt."""
     for sid in state.phase.plan.order:
         step = state.steps[sid]
-        if step.active and step.judging == "retry":
+        if step.judging == "retry":
             return retried(state, step, "; ".join(step.issues), at)
     return ()
 
@@ -139,6 +157,7 @@ def _gives_up(state: RunState, at: int) -> tuple[Event, ...]:
 MOVES: tuple[Move, ...] = (
     _poisoned,
     _doubts,
+    _orphans,
     _entry,
     _in_phase(_retries),
     _in_phase(_bound_ends),

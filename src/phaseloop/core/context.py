@@ -28,7 +28,8 @@ def condition_names(state: RunState) -> dict[str, Json]:
     names.update(state.facts.inputs)
     final = final_artifacts(state)
     names.update(final)
-    names["artifact"] = final
+    names["artifact"] = {**dict.fromkeys(names), **final}
+    names["draft"] = {name: a.value for name, a in sorted(state.artifacts.items()) if a.valid}
     names["input"] = dict(state.facts.inputs)
     names["mode"] = state.facts.mode
     if state.phase_index >= 0:
@@ -85,7 +86,7 @@ def finished_steps(state: RunState) -> tuple[FinishedStep, ...]:
     """Steps that are done, in plan order."""
     done = (state.steps[sid] for sid in state.phase.plan.order)
     return tuple(
-        FinishedStep(step.spec.id, step.spec.action, step.output)
+        FinishedStep(step.spec.id, step.spec.action, step.output, step.spec.activity_id)
         for step in done
         if step.status is ActivityStatus.COMPLETED
     )

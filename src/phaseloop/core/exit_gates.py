@@ -147,7 +147,9 @@ def _auto_pass(state: RunState, config: GateConfig, opened: GateOpened, subject:
     modes = [mode.casefold() for mode in config.auto_pass_modes]
     if modes and state.facts.mode.casefold() not in modes:
         return ""
-    if opened.is_exit_gate and (not state.phase.phase.auto_advance or state.phase.issues):
+    if opened.is_exit_gate and (
+        not state.phase.phase.auto_advance or state.phase.issues or state.phase.judged == "veto"
+    ):
         return ""
     if pending_writes(state) or not _complete(config, opened):
         return ""

@@ -1,14 +1,17 @@
 """The ledger: which tool call may be sent, which is answered from the record, which waits: contract 8."""
 
+from dataclasses import replace
+
 from phaseloop.core.answers import Go, Lock, Rest, Ruling, Serve, ToolCallWanted, Wait
 from phaseloop.core.call_events import HistoryDiverged, ToolCallFinished, ToolCallReused, ToolCallStarted
 from phaseloop.core.events import Event
+from phaseloop.core.gate_events import GateOpened
+from phaseloop.core.machine import evolve_all
 from phaseloop.core.permissions import approval_gate, why_ask
 from phaseloop.core.state import CallState, CallStatus, ModelRecord, RunState, RunStatus
 from phaseloop.core.tools import ToolSpec, conflict_key
 from phaseloop.core.values import Json, digest
 
-_UNDER_WAY = (CallStatus.WAITING, CallStatus.READY, CallStatus.STARTED, CallStatus.IN_DOUBT)
 NOT_RUN = "not run: the record goes on without this call"
 
 
@@ -74,10 +77,14 @@ def tool_wanted(state: RunState, ask: ToolCallWanted, at: int) -> tuple[Event, .
         return ()
     calls = chain(state, ask)
     if calls:
-        return _go_on(state, ask, calls)
+        return _go_on(state, ask, calls, at)
     if ask.n < len(record_of(state, ask).replies):
         return _diverged(state, ask, "call is not in the record", "")
-    return _new_call(state, ask, tool, at)
+    facts = _new_call(state, ask, tool, at)
+    if not facts or not isinstance(facts[-1], ToolCallFinished) or facts[-1].next != "fallback":
+        return facts
+    state = evolve_all(state, facts, at)  # switched off: its fallback leaves with the same ask
+    return (*facts, *_go_on(state, ask, chain(state, ask), at))
 
 
 def _diverged(state: RunState, ask: ToolCallWanted, what: str, recorded: str) -> tuple[Event, ...]:
@@ -87,17 +94,39 @@ def _diverged(state: RunState, ask: ToolCallWanted, what: str, recorded: str) ->
     return (HistoryDiverged(ask.step_id, max(ask.n, 1), what, recorded, stem(ask.tool, ask.args)),)
 
 
-def _go_on(state: RunState, ask: ToolCallWanted, calls: list[CallState]) -> tuple[Event, ...]:
+def _go_on(state: RunState, ask: ToolCallWanted, calls: list[CallState], at: int) -> tuple[Event, ...]:
     """The place is known: send again what is ready, or a fallback when the call before gave up."""
     first, last = calls[0], calls[-1]
     if not first.asked.startswith(stem(ask.tool, ask.args)):
         return _diverged(state, ask, "other call at this place", first.asked)
     tool = state.facts.tools[last.tool]
+    if last.status is CallStatus.READY and (done := _done_already(state, ask, last, tool)) is not None:
+        return (done,)
     if last.status is CallStatus.READY and _may_send(state, ask, last, tool, last.args):
-        return (_started(state, ask, last.call_id, tool, last.args, last.fallback_of),)
+        started = _started(state, ask, last.call_id, tool, last.args, last.fallback_of)
+        return (replace(started, key=last.key) if last.tries else started,)
     if last.status is CallStatus.FINISHED and last.next == "fallback":
-        return _start(state, ask, state.facts.tools[tool.fallback], last.call_id)
+        return _fall_back(state, ask, state.facts.tools[tool.fallback], last, at)
     return ()
+
+
+def _done_already(state: RunState, ask: ToolCallWanted, call: CallState, tool: ToolSpec) -> ToolCallFinished | None:
+    """A call that was approved with arguments that an equal write has finished with: its answer."""
+    entry = None if tool.reads else state.ledger.get(call_key(state, ask, tool, call.args))
+    if entry is None:
+        return None
+    return ToolCallFinished(call.call_id, entry.outcome, entry.value, entry.error, attempts=call.tries, by="ledger")
+
+
+def _fall_back(state: RunState, ask: ToolCallWanted, tool: ToolSpec, gave_up: CallState, at: int) -> tuple[Event, ...]:
+    """The fallback asks a person where it would have to ask by itself."""
+    why = why_ask(state, state.steps[ask.step_id], tool, ask.args)
+    if not why:
+        return _start(state, ask, tool, gave_up.call_id)
+    key = call_key(state, ask, tool, ask.args)
+    asked, *more = approval_gate(state, replace(ask, tool=tool.name), tool, key, why, at)
+    assert isinstance(asked, GateOpened)
+    return (replace(asked, payload={**asked.payload, "fallbackOf": gave_up.call_id}), *more)
 
 
 def _new_call(state: RunState, ask: ToolCallWanted, tool: ToolSpec, at: int) -> tuple[Event, ...]:
@@ -139,7 +168,16 @@ def _reused(state: RunState, ask: ToolCallWanted, tool: ToolSpec, key: str, of: 
 
 def _same_under_way(state: RunState, key: str) -> bool:
     """Whether an equal write is under way: the second one waits for it."""
-    return any(call.key == key and call.status in _UNDER_WAY for call in state.calls.values())
+    return any(call.key == key and _is_under_way(state, call) for call in state.calls.values())
+
+
+def _is_under_way(state: RunState, call: CallState) -> bool:
+    """Sent and not ended, or still to be sent by an attempt that goes on: nobody sends for one that is over."""
+    if call.status in (CallStatus.STARTED, CallStatus.IN_DOUBT):
+        return True
+    step = state.steps.get(call.step_id)
+    goes_on = step is not None and step.active and step.attempt == call.attempt
+    return goes_on and call.status in (CallStatus.WAITING, CallStatus.READY)
 
 
 def _start(state: RunState, ask: ToolCallWanted, tool: ToolSpec, fallback_of: str) -> tuple[Event, ...]:

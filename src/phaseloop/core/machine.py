@@ -1,10 +1,10 @@
 """The state machine: `evolve` applies one event, `fold` a history. Pure; the tables are in `moves`."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from typing import Any, Protocol
 
 from phaseloop.core import machine_calls, machine_gates, machine_plans, machine_runs
+from phaseloop.core.changes import replace
 from phaseloop.core.events import Event
 from phaseloop.core.moves import RUN_MOVES, move
 from phaseloop.core.state import RunState

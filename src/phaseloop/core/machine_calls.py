@@ -1,7 +1,6 @@
 """How model calls, tool calls and the ledger change with each event."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 from phaseloop.core.call_events import (
@@ -15,6 +14,7 @@ from phaseloop.core.call_events import (
     ToolCallReused,
     ToolCallStarted,
 )
+from phaseloop.core.changes import replace
 from phaseloop.core.errors import IllegalMove
 from phaseloop.core.events import Event
 from phaseloop.core.machine_runs import with_phase

@@ -1,9 +1,9 @@
 """How gates and timers change with each event."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
+from phaseloop.core.changes import replace
 from phaseloop.core.events import Event
 from phaseloop.core.gate_events import (
     GateAnswered,
@@ -39,7 +39,10 @@ def _gate_opened(state: RunState, event: GateOpened, at: int) -> RunState:
     else:
         status = _gate_move(known, "GateOpened")
         again = known.asks + 1 if known.status is GateStatus.OPEN else 1
-        gate = GateState(event, opened_at=at, status=status, asks=again, revisions=known.revisions)
+        gate = replace(
+            GateState(event, opened_at=at, status=status, asks=again, revisions=known.revisions),
+            votes=known.votes,  # an equal key is answered with the first result (contract section 3)
+        )
     state = _with_gate(state, gate)
     if event.call_id:
         state = _call_asked(state, event)
@@ -105,7 +108,9 @@ def _gate_resolved(state: RunState, event: GateResolved, at: int) -> RunState:
     if gate.asked.kind in (GateKind.EXIT, GateKind.ADVANCE):
         state = _exit_answered(state, gate, event)
     if gate.asked.kind is GateKind.ACTIVITY and event.outcome in CHANGES:
-        return with_phase(state, replace(state.phase, feedback=event.comment))
+        trigger = "human" if state.phase.plan.version else state.phase.trigger
+        phase = replace(state.phase, trigger=trigger, feedback=event.comment, exit_reached=False, judged="")
+        return with_phase(state, phase)
     if gate.asked.kind in (GateKind.EXIT, GateKind.ACTIVITY) and event.outcome in POSITIVE:
         return with_phase(state, replace(state.phase, passed=(*state.phase.passed, event.activity_id)))
     return state
@@ -162,6 +167,8 @@ def _gate_timed_out(state: RunState, event: GateTimedOut, at: int) -> RunState:
 def _gate_expired(state: RunState, event: GateExpired, at: int) -> RunState:
     gate = state.gates[event.request_id]
     state = _with_gate(state, replace(gate, status=_gate_move(gate, "GateExpired"), comment=event.reason))
+    if (call := state.calls.get(gate.asked.call_id)) is not None:
+        state = with_call(state, replace(call, gate_id=""))
     return replace(state, timers=_without_gate(state, event.request_id))
 
 

@@ -1,9 +1,9 @@
 """How plans and their steps change with each event."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any
 
+from phaseloop.core.changes import replace
 from phaseloop.core.events import Event
 from phaseloop.core.machine_runs import phase_at, with_phase
 from phaseloop.core.moves import ACTIVITY_MOVES, move

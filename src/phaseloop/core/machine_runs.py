@@ -1,9 +1,9 @@
 """How runs and phases change with each event."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
+from phaseloop.core.changes import replace
 from phaseloop.core.events import Event
 from phaseloop.core.limits import Limits
 from phaseloop.core.moves import CALL_MOVES, PHASE_MOVES, move
@@ -83,7 +83,12 @@ def _drive_started(state: RunState, event: DriveStarted, at: int) -> RunState:
 def _ended(state: RunState, event: RunCompleted | RunFailed | RunCancelled, at: int) -> RunState:
     reason = event.reason if isinstance(event, RunFailed | RunCancelled) else ""
     facts = replace(state.facts, ended_at=at)
-    return replace(state, facts=facts, failure=reason, records={}, timers={}, calls={}, conditions={})
+    open_calls = {  # a failed run may be reopened: a write whose end is not known stays in doubt
+        call_id: call
+        for call_id, call in state.calls.items()
+        if isinstance(event, RunFailed) and call.status in (CallStatus.STARTED, CallStatus.IN_DOUBT)
+    }
+    return replace(state, facts=facts, failure=reason, records={}, timers={}, calls=open_calls, conditions={})
 
 
 def _resumed(state: RunState, event: RunResumed, at: int) -> RunState:
@@ -96,10 +101,14 @@ def _reopened(state: RunState, event: RunReopened, at: int) -> RunState:
     if phase.status is PhaseStatus.FAILED:
         phase = replace(phase, status=move(PHASE_MOVES, phase.status, "RunReopened", phase.phase.phase_id))
     phase = replace(phase, trigger="human", refusals=0, judged="", exit_reached=False, findings=())
-    phase = replace(phase, feedback=event.reason)
+    phase = replace(phase, feedback=event.reason or phase.feedback, contract_replanned=False)
     facts = replace(state.facts, ended_at=None)
     raised = raise_limits(state.limits, dict(event.limits))
     return replace(with_phase(state, phase), facts=facts, limits=raised, failure="", idle_drives=0)
+
+
+RAISABLE = ("task_replans", "step_retries", "revisions")
+"""The counters that a person may raise, by the names that `limit_reached` uses (contract section 7)."""
 
 
 def raise_limits(limits: Limits, more: dict[str, float]) -> Limits:
@@ -128,7 +137,7 @@ def _phase_started(state: RunState, event: PhaseStarted, at: int) -> RunState:
     index = phase_at(state, event.phase_id)
     phase = state.phases[index]
     status = move(PHASE_MOVES, phase.status, "PhaseStarted", event.phase_id)
-    trigger = "given" if phase.phase.plan_from and not phase.plan.version else "initial"
+    trigger = "given" if phase.phase.plan_from else "initial"
     phase = replace(phase, status=status, started_at=at, trigger=phase.trigger or trigger)
     return replace(with_phase(state, phase, index), phase_index=index)
 

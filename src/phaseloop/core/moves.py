@@ -12,20 +12,27 @@ Status = TypeVar("Status", bound=StrEnum)
 Moves = Mapping[Status, Mapping[str, Status]]
 _NAMES = tuple(event_type.__name__ for event_type in EVENT_TYPES)
 
-_WHILE_PAUSED = (  # calls in flight end and are recorded, people may still speak (contract section 9)
-    "DriveStarted",
-    "ToolCallFinished",
-    "ToolCallDoubted",
-    "ModelCallFinished",
-    "GateAnswered",
-    "GateResolved",
-    "ActivityResumed",
-    "TimerFired",
-    "BreakerOpened",
-    "BreakerClosed",
-    "CatalogueChanged",
-    "LimitRaised",
-    "NoteAdded",
+_BEGINS = frozenset(  # while paused nothing new starts; what is in flight ends, people may speak (contract 9)
+    {
+        "RunStarted",
+        "SnapshotTaken",
+        "RunPaused",
+        "RunReopened",
+        "RunCompleted",
+        "PhaseStarted",
+        "PhaseExitReached",
+        "PhaseCompleted",
+        "PhaseAdvanced",
+        "PhaseBlocked",
+        "PhaseFailed",
+        "ArtifactDrafted",
+        "ArtifactFinalized",
+        "ActivityStarted",
+        "SubprocessStarted",
+        "ModelCallStarted",
+        "ToolCallStarted",
+        "ToolCallReused",
+    }
 )
 _ENDS = {
     "RunCompleted": RunStatus.COMPLETED,
@@ -41,8 +48,9 @@ RUN_MOVES: dict[RunStatus, dict[str, RunStatus]] = {
         **_ENDS,
     },
     RunStatus.PAUSED: {
-        **dict.fromkeys(_WHILE_PAUSED, RunStatus.PAUSED),
+        **{n: RunStatus.PAUSED for n in _NAMES if n not in _BEGINS},
         "RunResumed": RunStatus.RUNNING,
+        "RunFailed": RunStatus.FAILED,
         "RunCancelled": RunStatus.CANCELLED,
     },
     RunStatus.COMPLETED: {"NoteAdded": RunStatus.COMPLETED},

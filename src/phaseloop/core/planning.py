@@ -68,6 +68,11 @@ def _is_late(state: RunState, answer: Planned | PlanningFailed) -> bool:
     return not wants_plan(state) or (answer.phase_id, answer.version, answer.attempt) != current
 
 
+def _is_given(state: RunState) -> bool:
+    """Whether the plan at hand is the phase's given one; after it was refused the planner makes another."""
+    return state.phase.trigger == "given" and not state.phase.refusals
+
+
 def planning_failed(state: RunState, answer: PlanningFailed) -> tuple[Event, ...]:
     """The planner raised, or gave something that is no plan."""
     if state.phase_index < 0 or _is_late(state, answer):
@@ -80,14 +85,15 @@ def adopt(state: RunState, answer: Planned) -> tuple[Event, ...]:
     """Lint, repair, number and adopt a plan, or refuse it with findings."""
     if state.phase_index < 0 or _is_late(state, answer):
         return ()
-    scope = plan_scope(state, approved=state.phase.trigger == "given")
+    scope = plan_scope(state, approved=_is_given(state))
     draft = _filled(state, answer.plan)
-    plan, rules = repair(draft, scope)
+    plan, rules = repair(draft, scope, merge=answer.attempt > 1)
     findings = lint(plan, scope)
     if too_many := _too_many(draft, scope, answer.attempt):
         findings = (too_many, *findings)
     refused = [f for f in findings if f.severity is Severity.ERROR]
-    if answer.attempt == 1 and state.limits.lint_reasks and any(step.bound for step in plan.steps):
+    may_ask = not scope.approved and answer.attempt == 1 and state.limits.lint_reasks > 0
+    if may_ask and any(step.bound for step in plan.steps):
         refused += [f for f in findings if f.severity is Severity.QUESTION]
     if refused:
         return (PlanRefused(answer.phase_id, answer.version, answer.attempt, tuple(refused)),)
@@ -101,7 +107,7 @@ def given_plan(state: RunState) -> tuple[Event, ...]:
     artifact = state.artifacts.get(phase.phase.plan_from or "")
     answer = Planned(phase.phase.phase_id, phase.plan.version + 1, phase.refusals + 1, Plan("", ()))
     try:
-        plan, _ = normalise(artifact.value if artifact is not None else None)
+        plan, _ = normalise(artifact.value if artifact is not None else None, known=tuple(state.steps))
     except ValueError as error:
         finding = Finding("no-plan", f"{phase.phase.plan_from} is no plan: {error}")
         return (PlanRefused(answer.phase_id, answer.version, answer.attempt, (finding,)),)
@@ -168,13 +174,13 @@ def _updated(state: RunState, plan: Plan) -> PlanUpdated:
         steps=(*(state.steps[sid].spec for sid in kept), *new),
         constraints=plan.constraints,
         result=rename(plan.result, names) if plan.result is not None else None,
-        reason=phase.trigger,
+        reason="initial" if phase.trigger == "given" and not _is_given(state) else phase.trigger,
         trigger=phase.failure or phase.feedback,
         kept=(*kept, *same),
         added=tuple(step.id for step in new if step.id not in pending),
         changed=tuple(step.id for step in new if step.id in pending and step.id not in same),
         dropped=(*failed, *(sid for sid in old if sid in pending and sid not in {s.id for s in new})),
-        approved_by=_approver(state) if phase.trigger == "given" else "",
+        approved_by=_approver(state) if _is_given(state) else "",
     )
 
 

@@ -39,6 +39,7 @@ from phaseloop.core.errors import WrongUse
 from phaseloop.core.events import Event
 from phaseloop.core.gates import answered, cancelled, timed_out
 from phaseloop.core.ledger import tool_wanted
+from phaseloop.core.machine_runs import RAISABLE
 from phaseloop.core.model_calls import model_replied, model_wanted
 from phaseloop.core.plan_events import SubprocessCompleted, SubprocessStarted
 from phaseloop.core.planning import adopt, planning_failed
@@ -216,11 +217,21 @@ def _cancel(state: RunState, word: Cancel, at: int) -> Facts:
 def _reopen(state: RunState, word: Reopen, at: int) -> Facts:
     if state.status is not RunStatus.FAILED:
         raise WrongUse(f"only a failed run can be reopened; this one is {state.status}")
+    for kind in word.limits:
+        _check_limit(kind)
     return (RunReopened(word.by, word.reason, word.limits),)
 
 
 def _raise_limit(state: RunState, word: RaiseLimit, at: int) -> Facts:
+    _check_limit(word.kind)
+    if state.status in (RunStatus.COMPLETED, RunStatus.CANCELLED):
+        raise WrongUse(f"the run is {state.status}; its limits decide nothing any more")
     return (LimitRaised(word.kind, word.limit, word.by),)
+
+
+def _check_limit(kind: str) -> None:
+    if kind not in RAISABLE:
+        raise WrongUse(f"{kind!r} is no limit that can be raised; these are: {', '.join(RAISABLE)}")
 
 
 def _add_note(state: RunState, word: AddNote, at: int) -> Facts:

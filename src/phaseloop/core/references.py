@@ -17,7 +17,7 @@ RESERVED = frozenset((ITEM, "artifact", "input"))
 
 _TOKEN = re.compile(r'\{\{|\}\}|\{([^{}:"]+)(?::((?:[^{}"]|"(?:[^"\\]|\\.)*")*))?\}|[{}]')
 _SHOWN_NAMES = 12
-_CONTAINERS = (dict, list)
+_LEAVES = (str, int, float, bool, type(None))
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +71,11 @@ def resolve(value: Json, values: Values) -> Json:
             return _fill(value, values)
         filled: dict[str, Json] = {}
         for key, part in value.items():
-            if type(part) in _CONTAINERS and (new := resolve(part, values)) is not part:
+            if type(part) not in _LEAVES and (new := resolve(part, values)) is not part:
                 filled[key] = new
         return {**value, **filled} if filled else value
     if is_list(value):
-        items = [resolve(part, values) if type(part) in _CONTAINERS else part for part in value]
+        items = [part if type(part) in _LEAVES else resolve(part, values) for part in value]
         return items if any(map(is_not, items, value)) else value
     return value
 

@@ -51,7 +51,7 @@ def start_next(state: RunState, at: int) -> tuple[Event, ...]:
 def _is_skipped(state: RunState, step: StepState) -> bool:
     """Its own condition is false, or an output that it needs was skipped (contract section 5)."""
     spec = step.spec
-    needed = step_references(spec.call.args) if spec.call else ()
+    needed = step_references([spec.call.args if spec.call else None, spec.each])
     if any(state.steps[sid].status is ActivityStatus.SKIPPED for sid in needed if sid in state.steps):
         return True
     return spec.only_if is not None and state.conditions.get(condition_subject(state, step), True) is False

@@ -28,7 +28,8 @@ def inlined(schema: Json, root: Json) -> Json:
         target = root
         for key in str(schema["$ref"]).removeprefix("#").strip("/").split("/"):
             if key:
-                target = target.get(key) if is_object(target) else None
+                name = key.replace("~1", "/").replace("~0", "~")
+                target = target.get(name) if is_object(target) else None
         schema = target
     return None
 

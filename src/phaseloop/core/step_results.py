@@ -20,7 +20,7 @@ from phaseloop.core.plan_events import ResultJudged
 from phaseloop.core.run_events import LimitReached
 from phaseloop.core.scheduling import bound_output
 from phaseloop.core.state import ActivityStatus, CallState, CallStatus, GateStatus, RunState, StepState
-from phaseloop.core.verdicts import Result, after_score, can_replan, judge_step
+from phaseloop.core.verdicts import Result, after_score, can_replan, effect_of, judge_step
 
 Facts = tuple[Event, ...]
 
@@ -118,10 +118,13 @@ def step_judged(state: RunState, answer: StepJudged, at: int) -> Facts:
     step = state.steps.get(answer.step_id)
     if step is None or step.status is not ActivityStatus.JUDGING or step.attempt != answer.attempt:
         return ()
+    if answer.scope != step.judging:
+        return ()
     verdict = answer.verdict
     if answer.scope == "deep":
         issues = tuple(dict.fromkeys((*step.issues, *verdict.issues)))
-        capped = min(verdict.score, state.limits.warn_below - 1)  # a step without a result is never accepted
+        below = state.limits.band(effect_of(state, step)).accept - 1  # a step without a result is never accepted
+        capped = min(verdict.score, below)
         deep = Verdict(capped, False, issues, verdict.suggestion, verdict.by, verdict.format_issue)
         return after_score(state, Result(step, None, (), at), deep, scope="deep")
     calls, output = bound_output(state, step) or ((), step.output)

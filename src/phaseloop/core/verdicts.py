@@ -13,7 +13,7 @@ from phaseloop.core.limits import (
     SCORE_SOFT,
     CriticPower,
 )
-from phaseloop.core.plan import Finding, Severity
+from phaseloop.core.plan import Finding, Severity, Step
 from phaseloop.core.plan_events import ActivityCompleted, ActivityFailed, ResultJudged
 from phaseloop.core.run_events import LimitReached
 from phaseloop.core.state import CallStatus, RunState, StepState
@@ -48,12 +48,17 @@ def effect_of(state: RunState, step: StepState) -> EffectClass | None:
     tools = state.facts.tools
     if step.spec.call is not None:
         return tools[step.spec.call.tool].effect if step.spec.call.tool in tools else EffectClass.WRITE
-    if step.spec.type != "LLM":
+    if step.spec.type != "LLM" or is_one_call(step.spec):
         return None
     if step.spec.tool_hint and step.spec.tool_hint in tools:
         return tools[step.spec.tool_hint].effect
     allowed = allowed_tools(state)
     return max((tools[name].effect for name in allowed), key=_ORDER.index, default=None)
+
+
+def is_one_call(step: Step) -> bool:
+    """Whether an open step is one model call: it answers in a schema and names no tool (architecture section 5)."""
+    return step.call is None and step.output_schema is not None and not step.tool_hint
 
 
 def allowed_tools(state: RunState) -> tuple[str, ...]:
@@ -114,6 +119,8 @@ def after_score(
     """The verdict, and the completion or failure that follows from it."""
     step = result.step
     action = action_for(state, step, verdict.score, verdict.issues)
+    if scope == "deep" and action == "note" and not _has_best(state, step):
+        action = "abort"
     judged = _judged(result, verdict, action, findings, scope)
     limits = _limit_facts(state, step, verdict.score, action)
     if action == "retry":
@@ -160,6 +167,11 @@ def action_for(state: RunState, step: StepState, score: float, issues: tuple[str
     if can_replan(state):
         return "replan"
     return "note" if max(score, step.best_score) >= state.limits.done_at_cap else "abort"
+
+
+def _has_best(state: RunState, step: StepState) -> bool:
+    """Whether an earlier attempt of a step that failed left something good enough to go on with."""
+    return step.best_output is not None and step.best_score >= state.limits.done_at_cap
 
 
 def _stalled(step: StepState, score: float, issues: tuple[str, ...]) -> bool:

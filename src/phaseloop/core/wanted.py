@@ -1,6 +1,7 @@
 """Everything that should be under way now, in plan order: the desired set (contract section 4)."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 
 from phaseloop.core.context import (
@@ -27,7 +28,7 @@ from phaseloop.core.effects import (
 from phaseloop.core.exit_gates import auto_pass_subject, passed
 from phaseloop.core.language import language_of
 from phaseloop.core.phases import entry_subject, start_is_open, wants_verdict, work_is_done
-from phaseloop.core.plan import ActivityType
+from phaseloop.core.plan import ActivityType, Step
 from phaseloop.core.planning import plan_scope, wants_plan
 from phaseloop.core.process import Activity, phase_activities, text_in
 from phaseloop.core.scheduling import bound_calls, condition_subject, waiting_steps
@@ -40,6 +41,7 @@ from phaseloop.core.state import (
     StepState,
     final_artifacts,
 )
+from phaseloop.core.verdicts import allowed_tools, is_one_call
 
 Wanted = tuple[str, Callable[[], Effect]]
 
@@ -65,7 +67,7 @@ def desired(state: RunState) -> Iterator[Wanted]:
         step = state.steps[sid]
         if step.active:
             yield f"step/{sid}/{step.attempt}", partial(_carry_out, state, step)
-        elif step.status is ActivityStatus.JUDGING:
+        elif step.status is ActivityStatus.JUDGING and step.judging != "retry":
             yield f"judge/{sid}/{step.attempt}/{step.judging}", partial(_judge_step, state, step)
     if wants_verdict(state):
         yield judge_plan_id(state), partial(_judge_plan, state)
@@ -184,11 +186,11 @@ def _carry_out(state: RunState, step: StepState) -> Effect:
 
 
 def _run_step(state: RunState, step: StepState, effect_id: str) -> RunStep:
-    scope_tools = plan_scope(state).tools
-    open_tools = tuple(tool for tool in scope_tools if tool.name not in state.broken_tools)
+    names = () if is_one_call(step.spec) else allowed_tools(state)
+    open_tools = tuple(state.facts.tools[name] for name in names if name not in state.broken_tools)
     return RunStep(
         id=effect_id,
-        step=step.spec,
+        step=_with_schema(state, step),
         attempt=step.attempt,
         goal=state.facts.goal,
         context=step_context(state, step),
@@ -201,6 +203,14 @@ def _run_step(state: RunState, step: StepState, effect_id: str) -> RunStep:
         timeout_seconds=state.limits.step_seconds,
         finished_writes=tuple(e.tool for e in state.ledger.values() if e.step_id == step.spec.id),
     )
+
+
+def _with_schema(state: RunState, step: StepState) -> Step:
+    """A step that makes an artefact answers in the artefact's shape, when it declares none of its own."""
+    schema = state.facts.definition.artifacts.get(step.spec.produces or "")
+    if step.spec.output_schema is not None or not isinstance(schema, dict) or not schema:
+        return step.spec
+    return replace(step.spec, output_schema=schema)
 
 
 def _start_child(state: RunState, step: StepState, effect_id: str) -> StartChild:

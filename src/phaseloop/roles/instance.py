@@ -171,11 +171,7 @@ def _number(rules: Object, kind: str, where: str, nth: int) -> int | float:
     whole = kind == "integer" or "multipleOf" in rules
     step = _exact(rules.get("multipleOf", 1))
     bounds = [_exact(rules[key]) for key in _BOUNDS if key in rules]
-    tried = {
-        (math.floor(near / step) + k) * step
-        for near in (Fraction(0), *bounds)
-        for k in range(-nth - 1, nth + 3)
-    }
+    tried = {(math.floor(near / step) + k) * step for near in (Fraction(0), *bounds) for k in range(-nth - 1, nth + 3)}
     found = sorted(value for value in tried if _allowed(value, rules, kind))
     if not found and not whole:
         between = sum(bounds, Fraction(0)) / max(1, len(bounds))

@@ -96,9 +96,7 @@ class OfflineCritic:
         passed = not share < self.threshold
         if not issues:
             return Verdict(10.0)
-        return Verdict(
-            round(10 * share, 1), passed, issues, _said(MOSTLY_GOOD if passed else TOO_THIN, chinese)
-        )
+        return Verdict(round(10 * share, 1), passed, issues, _said(MOSTLY_GOOD if passed else TOO_THIN, chinese))
 
     def _judge_step(self, request: JudgeStep) -> Verdict:
         chinese = is_chinese(request.goal)

@@ -126,9 +126,7 @@ class Orchestrator:
 
 def _require(role: str, part: object, *methods: str) -> None:
     if not any(callable(getattr(part, method, None)) for method in methods):
-        raise WrongUse(
-            f"the {role} {part!r} has no method {' or '.join(methods)}; give it one or leave the {role} out"
-        )
+        raise WrongUse(f"the {role} {part!r} has no method {' or '.join(methods)}; give it one or leave the {role} out")
 
 
 def _checked_goal(goal: object) -> str:

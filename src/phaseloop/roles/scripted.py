@@ -137,9 +137,7 @@ def _is_mapping(script: Answer) -> TypeGuard[Mapping[str, Answer]]:
 
 
 def _is_error(answer: Answer) -> TypeGuard[BaseException | type[BaseException]]:
-    return isinstance(answer, BaseException) or (
-        inspect.isclass(answer) and issubclass(answer, BaseException)
-    )
+    return isinstance(answer, BaseException) or (inspect.isclass(answer) and issubclass(answer, BaseException))
 
 
 def _is_list(script: Answer) -> TypeGuard[Sequence[Answer]]:
