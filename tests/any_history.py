@@ -75,7 +75,8 @@ LATER = st.one_of([one_of_type(t) for t in EVENT_TYPES if t.__name__ not in ("Ru
 def any_history(draw: Any, longest: int = 40) -> list[Recorded]:
     """A history that starts with `run_started`; times never go back."""
     phases = PHASES if draw(st.booleans()) else ()
-    events = [RunStarted("goal", draw(st.sampled_from(WORDS)), phases=phases), *draw(st.lists(LATER, max_size=longest))]
+    title = draw(st.sampled_from(WORDS))
+    events = [RunStarted("goal", title, phases=phases), *draw(st.lists(LATER, max_size=longest))]
     at, history = 1_000_000, []
     for seq, event in enumerate(events, 1):
         at += draw(st.integers(0, 5000))

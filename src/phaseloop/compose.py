@@ -1,14 +1,11 @@
 """Puts the parts together: the only module that knows all of them. `App` is the library's front door."""
 
-import asyncio
-import getpass
 import os
 import secrets as random_bytes
-import time
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypedDict, Unpack
 
 from ulid import ULID
 
@@ -16,40 +13,47 @@ from phaseloop.adapters.cel_conditions import CelConditions
 from phaseloop.adapters.contracts import JsonSchemaContracts
 from phaseloop.adapters.definitions import EdgeRules, builtin_definitions, load_definition
 from phaseloop.adapters.local_tools import LocalTool, tool
+from phaseloop.adapters.secret_handles import Secret
 from phaseloop.adapters.sqlite_log import SqliteLog, open_store
 from phaseloop.adapters.toolbox import Toolbox
-from phaseloop.core.answers import Answered, Begin, Cancel, Pause, Resume
+from phaseloop.core.answers import Begin
 from phaseloop.core.definition_rules import children_of
 from phaseloop.core.effects import StartChild
-from phaseloop.core.errors import AnswerRefused, WrongUse
-from phaseloop.core.granularity import assess
+from phaseloop.core.errors import AnswerRefused
+from phaseloop.core.granularity import assess, merge_phases, phase_count
 from phaseloop.core.limits import CriticPower, Limits
 from phaseloop.core.process import FLAT, Definition
 from phaseloop.core.run_events import Who
-from phaseloop.core.state import GateState, RunState
+from phaseloop.core.state import RunFacts, RunState
 from phaseloop.core.values import Json, Object
+from phaseloop.core.words import Answered, Cancel, Pause, Reopen, Resume
+from phaseloop.engine.answer_checks import check_answer
+from phaseloop.engine.child_runs import ChildRuns
 from phaseloop.engine.desk import ToolLayer
+from phaseloop.engine.drives import Drives
 from phaseloop.engine.edge_checks import EdgeChecks
 from phaseloop.engine.host import Host
-from phaseloop.engine.perform import ChildOutcome, Edge
+from phaseloop.engine.perform import Edge
 from phaseloop.engine.ports import Recorded
 from phaseloop.engine.results import RunResult, run_result
 from phaseloop.engine.rule_registry import RuleRegistry
+from phaseloop.engine.start_checks import check_goal, check_inputs
+from phaseloop.engine.surroundings import DEFAULT_STORE, me, now, run_alone, store_url
 from phaseloop.roles.offline import OfflineCritic, OfflineExecutor, OfflinePlanner
-from phaseloop.roles.protocols import Critic, Executor, Planner, Roles
+from phaseloop.roles.protocols import Critic, Executor, Planner, Roles, role_names
 
-DEFAULT_STORE = ".phaseloop/runs.db"
+__all__ = ["DEFAULT_STORE", "App", "ProcessLike", "Run", "StartOptions", "me", "now"]
 ProcessLike = Definition | str | Path | Mapping[str, Json] | None
 
 
-def now() -> int:
-    """Milliseconds since 1970 UTC."""
-    return time.time_ns() // 1_000_000
+class StartOptions(TypedDict, total=False):
+    """How a run starts: everything but its goal. `mode` is what `autoPassModes` of a gate looks at."""
 
-
-def me(via: str = "library") -> Who:
-    """Who acts: `PHASELOOP_USER`, else the user of the operating system (contract section 10)."""
-    return Who(os.environ.get("PHASELOOP_USER") or getpass.getuser(), via)
+    process: ProcessLike
+    inputs: Object
+    mode: str
+    by: Who
+    title: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,18 +87,18 @@ class App:
         rules: Mapping[str, Callable[..., Any]] | None = None,
         processes: Sequence[Definition] = (),
         limits: Limits | None = None,
-        secrets: Sequence[str] = (),
+        secrets: Iterable[Secret | str] = (),
     ) -> None:
         self.model: Any = model or os.environ.get("PHASELOOP_MODEL") or None
         self.critic_model: Any = critic_model or os.environ.get("PHASELOOP_CRITIC_MODEL") or self.model
-        self.store_url = store or os.environ.get("PHASELOOP_STORE") or DEFAULT_STORE
+        self.store_url = store_url(store)
         self.limits = limits or Limits()
         self.roles = self._roles(planner, executor, critic)
         self.judged_by_model = critic is None and self.critic_model is not None
         self.processes = {**builtin_definitions(), **{p.definition_id: p for p in processes}}
-        self._mcp = _mcp_tools(mcp)
+        self.mcp = _mcp_tools(mcp) if mcp is not None else None
         local = [t if isinstance(t, LocalTool) else tool(t) for t in tools]
-        self.toolbox = Toolbox(local, self._mcp, secrets=secrets, result_bytes=self.limits.result_bytes)
+        self.toolbox = Toolbox(local, self.mcp, secrets=secrets, result_bytes=self.limits.result_bytes)
         self.store: SqliteLog = open_store(self.store_url)
         self.conditions = CelConditions()
         self.contracts = JsonSchemaContracts()
@@ -102,25 +106,23 @@ class App:
         self._rules = RuleRegistry(self.conditions, rules or {})
         self.worker = f"{os.getpid()}-{random_bytes.token_hex(3)}"
         self.host = Host(self.store, self.store.runs, self.store.leases, self._edge, now, self.worker)
-        self._driving: dict[str, asyncio.Task[RunState]] = {}
-        self._started = False
+        self.drives = Drives(self.host)
+        self._connected = False
 
     def _roles(self, planner: Planner | None, executor: Executor | None, critic: Critic | None) -> Roles:
         if self.model is not None or self.critic_model is not None:
             from phaseloop.adapters import model_roles as models  # noqa: PLC0415 - imports seconds of libraries
 
             if self.model is not None:
-                planner = planner or models.ModelPlanner(self.model)
-                executor = executor or models.ModelExecutor(self.model)
-            critic = critic or models.ModelCritic(self.critic_model)
+                planner = planner or models.ModelPlanner(self.model, limits=self.limits)
+                executor = executor or models.ModelExecutor(self.model, limits=self.limits)
+            critic = critic or models.ModelCritic(self.critic_model, limits=self.limits)
         return Roles(planner or OfflinePlanner(), executor or OfflineExecutor(), critic or OfflineCritic())
 
     @property
     def offline(self) -> bool:
         """Whether no model is configured and the deterministic roles run."""
         return isinstance(self.roles.planner, OfflinePlanner)
-
-    # ---- life
 
     async def __aenter__(self) -> Self:
         await self.open()
@@ -131,21 +133,21 @@ class App:
 
     async def open(self) -> None:
         """Connect the MCP servers; done by the first run otherwise."""
-        if self._mcp is not None and not self._started:
-            await self._mcp.start()
-        self._started = True
+        if self.mcp is not None and not self._connected:
+            await self.mcp.start()
+        self._connected = True
 
     async def close(self) -> None:
         """Stop driving (runs rest where they are), disconnect, let go of the store."""
-        for task in self._driving.values():
-            task.cancel()
-        await asyncio.gather(*self._driving.values(), return_exceptions=True)
-        await self.host.close()
-        if self._mcp is not None and self._started:
-            await self._mcp.close()
+        await self._rest()
         self.store.close()
 
-    # ---- runs
+    async def _rest(self) -> None:
+        """Stop all that lives in this event loop."""
+        await self.drives.close()
+        if self.mcp is not None and self._connected:
+            await self.mcp.close()
+        self._connected = False
 
     def new_id(self) -> str:
         """A run id: a ULID."""
@@ -153,100 +155,71 @@ class App:
 
     def process(self, process: ProcessLike) -> Definition:
         """A definition by itself, by id, by file or as a document. Raises `DefinitionRefused`."""
-        if process is None:
-            return FLAT
-        if isinstance(process, Definition):
-            return process
-        if isinstance(process, str) and process in self.processes:
-            return self.processes[process]
+        if isinstance(process, str):
+            process = self.processes.get(process, process)
+        if process is None or isinstance(process, Definition):
+            return process or FLAT
         known = {name: children_of(definition) for name, definition in self.processes.items()}
         edge = EdgeRules(self.conditions.compile_error, self.contracts.schema_error)
         return load_definition(process, known=known, edge=edge)
 
-    async def start(
-        self,
-        goal: str,
-        *,
-        process: ProcessLike = None,
-        inputs: Object | None = None,
-        mode: str = "normal",
-        by: Who | None = None,
-        title: str = "",
-    ) -> Run:
-        """Begin a run and drive it in the background; its first events are durable when this returns."""
+    async def start(self, goal: str, **options: Unpack[StartOptions]) -> Run:
+        """Begin a run, durably, and drive it. Raises `WrongUse`, `DefinitionRefused`, `LogBroken`."""
         await self.open()
-        begin = self.begin(goal, process=process, inputs=inputs, mode=mode, by=by, title=title)
         run_id = self.new_id()
-        await self.host.begin(run_id, begin)
-        self._drive(run_id)
+        await self.host.begin(run_id, self.begin(goal, **options))
+        self.drives.drive(run_id)
         return Run(run_id)
 
-    def begin(
-        self,
-        goal: str,
-        *,
-        process: ProcessLike = None,
-        inputs: Object | None = None,
-        mode: str = "normal",
-        by: Who | None = None,
-        title: str = "",
-    ) -> Begin:
-        """What a run starts with: definition, limits and tools as they are now (contract section 3)."""
-        if not goal.strip() and process is None:
-            raise WrongUse("a run needs a goal; the text is empty")
+    def begin(self, goal: str, **options: Unpack[StartOptions]) -> Begin:
+        """What a run starts with: definition, limits and tools as they are now. Raises as `start`."""
+        process, inputs = options.get("process"), options.get("inputs") or {}
         definition = self.process(process)
+        check_goal(goal, needed=process is None and not self.offline)
+        check_inputs(self.contracts, definition, inputs)
         complexity = assess(definition, goal, None, unclear=False)
+        if (count := phase_count(definition, complexity)) < len(definition.phases):
+            definition = merge_phases(definition, count)
         power = CriticPower.ADVISES if self.judged_by_model else CriticPower.STEERS
         light = complexity.level == 1 and self.judged_by_model
-        limits = replace(self.limits, critic=power, critic_sees_plan=self.limits.critic_sees_plan and not light)
         return Begin(
             goal=goal,
             definition=definition,
-            limits=limits,
+            limits=replace(self.limits, critic=power, critic_sees_plan=self.limits.critic_sees_plan and not light),
             tools=self.toolbox.catalogue(),
-            title=title,
-            mode=mode,
-            inputs=inputs or {},
-            by=by or me(),
-            complexity={
-                "level": f"L{complexity.level}",
-                "score": complexity.score,
-                "reasons": list(complexity.reasons),
-            },
-            roles=self.role_names(),
+            title=options.get("title", ""),
+            mode=options.get("mode", "normal"),
+            inputs=inputs,
+            by=options.get("by") or me(),
+            complexity=complexity.recorded(),
+            roles=role_names(self.roles),
         )
-
-    def role_names(self) -> dict[str, Json]:
-        """Which roles run, by name, for the log."""
-        roles = self.roles
-        parts = {"planner": roles.planner, "executor": roles.executor, "critic": roles.critic}
-        return {name: getattr(part, "name", None) or type(part).__name__ for name, part in parts.items()}
-
-    def _drive(self, run_id: str) -> "asyncio.Task[RunState]":
-        task = self._driving.get(run_id)
-        if task is None or task.done():
-            task = asyncio.ensure_future(self.host.resume(run_id))
-            self._driving[run_id] = task
-        return task
 
     async def result(self, run_id: str) -> RunResult:
         """Wait until the run is over or rests, and return what it came to. At a gate: `status="waiting"`.
 
-        Raises `RunUnknown`, `Fenced`, `LogBroken`.
+        A run that another process drives is waited for. Raises `RunUnknown`, `LogBroken`, `StoreUnusable`.
         """
-        if (task := self._driving.get(run_id)) is not None:
-            await asyncio.shield(task)
-        state, _ = await self.host.load(run_id)
-        return run_result(run_id, state)
+        state = await self.drives.settled(run_id)
+        return run_result(run_id, state, await self.drives.waiting_child(state))
 
-    async def resume(self, run_id: str) -> RunResult:
-        """Drive a run that rests until it stops again; a paused one is resumed first."""
+    async def resume(self, run_id: str, by: Who | None = None) -> RunResult:
+        """Drive a run that rests until it stops again; a paused one is resumed first. Raises as `result`."""
         await self.open()
         state, _ = await self.host.load(run_id)
         if state.status == "paused":
-            await self.host.receive(run_id, Resume(me()))
-        self._drive(run_id)
+            await self.host.receive(run_id, Resume(by or me()))
+        self.drives.drive(await self.drives.owner(run_id))
         return await self.result(run_id)
+
+    async def reopen(self, run_id: str, comment: str = "", by: Who | None = None) -> RunResult:
+        """Give a failed run one more re-plan, with `comment` for the planner, and drive it.
+
+        Raises `WrongUse` when it did not fail, and as `result`.
+        """
+        await self.open()
+        await self.host.receive(run_id, Reopen(by or me(), comment, {"task_replans": 1}))
+        return await self.resume(run_id)
 
     def follow(self, run_id: str, after: int = 0) -> AsyncIterator[Recorded]:
         """Every event of a run after `after`, live, by whichever process it is driven."""
@@ -267,81 +240,60 @@ class App:
     ) -> None:
         """Answer a gate and, unless `drive` is false, go on with the run.
 
-        Raises `AnswerRefused` with what would be taken; the gate stays open then.
+        An answer with a `key` that was taken before changes nothing. Raises `AnswerRefused` with what would
+        be taken; the gate stays open then.
         """
         state, _ = await self.host.load(run_id)
         gate = state.gates.get(gate_id)
         if gate is None:
             raise AnswerRefused(gate_id, f"run {run_id} has no such gate", 404)
-        self._check_answer(state, gate, outcome, value)
+        if not key or all(vote.key != key for vote in gate.votes):
+            check_answer(self.contracts, state.facts.definition, gate, outcome, value)
         at = gate.asked.version if version is None else version
         word = Answered(gate_id, at, outcome, by or me(), value, comment, key or f"{gate_id}/{at}/{ULID()}")
         await self.host.receive(run_id, word)
         if drive:
-            self._drive(run_id)
-
-    def _check_answer(self, state: RunState, gate: GateState, outcome: str, value: Json) -> None:
-        """Schemas of forms, edited artefacts, edited arguments and in-doubt results, checked at the edge."""
-        payload = gate.asked.payload
-        shown = payload.get("artefact")
-        schema: Json = payload.get("schema") if outcome in ("submit", "approve", "happened") else None
-        if outcome in ("confirm", "approve") and isinstance(shown, dict) and value is not None:
-            schema = state.facts.definition.artifacts.get(str(shown.get("name")))
-        checked = payload.get("values") if outcome == "submit" and value is None else value
-        if not isinstance(schema, dict) or not schema or (checked is None and outcome != "submit"):
-            return
-        if findings := self.contracts.check(schema, checked):
-            why = "; ".join(f"{f.where or 'value'}: {f.message}" for f in findings)
-            raise AnswerRefused(gate.asked.request_id, why)
+            await self.open()
+            self.drives.drive(await self.drives.owner(run_id))
 
     async def cancel(self, run_id: str, reason: str = "", by: Who | None = None) -> None:
-        """End a run for good; writes whose end is not known are listed."""
+        """End a run and those below it for good. Raises `WrongUse` when it is over already."""
+        below = await self.drives.below(run_id)
         await self.host.receive(run_id, Cancel(by or me(), reason))
+        for child_id in below:
+            await self.host.receive(child_id, Cancel(by or me(), reason or f"run {run_id} was cancelled"))
 
     async def pause(self, run_id: str, reason: str = "", by: Who | None = None) -> None:
-        """Nothing new starts; calls in flight end and are recorded."""
+        """Nothing new starts; calls in flight end and are recorded. Raises `WrongUse` when it does not run."""
         await self.host.receive(run_id, Pause(by or me(), reason))
 
-    def run_sync(self, goal: str, **options: Any) -> RunResult:
-        """Start a run and wait until it is over or waits for a person. Options as for `start`."""
+    def run_sync(self, goal: str, **options: Unpack[StartOptions]) -> RunResult:
+        """Start a run and wait until it is over or waits for a person. Options as for `start`.
+
+        Raises `WrongUse` where an event loop runs already, and what `start` and `result` raise.
+        """
 
         async def whole() -> RunResult:
-            run = await self.start(goal, **options)
-            return await self.result(run.id)
+            try:
+                run = await self.start(goal, **options)
+                return await self.result(run.id)
+            finally:
+                await self._rest()
 
-        return asyncio.run(whole())
-
-    # ---- the edge of one run
+        return run_alone(whole)
 
     def _edge(self, run_id: str, started: RunState | Begin) -> Edge:
         layer = ToolLayer(self.toolbox, self.store.locks, self.store.breakers, self.worker, run_id)
-        return Edge(self.roles, layer, self.conditions, self._checks, self._rules, _Children(self), now, run_id)
+        children = ChildRuns(self.host, self.new_id, self._begin_child)
+        return Edge(self.roles, layer, self.conditions, self._checks, self._rules, children, now, run_id)
+
+    def _begin_child(self, effect: StartChild, above: RunFacts) -> Begin:
+        handed = StartOptions(process=effect.definition_id, inputs=effect.inputs, mode=above.mode)
+        return self.begin(effect.goal, **handed)
 
 
-@dataclass(frozen=True, slots=True)
-class _Children:
-    """Runs of SUBPROCESS activities, driven by the same host."""
-
-    app: App
-
-    def new_id(self) -> str:
-        return self.app.new_id()
-
-    async def drive(self, run_id: str, effect: StartChild, parent_run_id: str) -> ChildOutcome:
-        if not await self.app.store.read(run_id):
-            begin = self.app.begin(effect.goal, process=effect.definition_id, inputs=effect.inputs)
-            begin = replace(begin, parent_run_id=parent_run_id, parent_step_id=effect.step.id)
-            await self.app.host.begin(run_id, begin)
-        state = await self.app.host.resume(run_id)
-        result = run_result(run_id, state)
-        status = result.status if state.over else "waiting"
-        return ChildOutcome(status, dict(result.artifacts), result.value, result.reason)
-
-
-def _mcp_tools(path: str | Path | None) -> Any:
+def _mcp_tools(path: str | Path) -> Any:
     """The MCP servers of a configuration file, not connected yet."""
-    if path is None:
-        return None
     from phaseloop.adapters.mcp_config import load_mcp_config  # noqa: PLC0415
     from phaseloop.adapters.mcp_tools import McpTools  # noqa: PLC0415 - imports a second of libraries
 

@@ -19,7 +19,7 @@ from pydantic_ai.models.function import FunctionModel
 from pydantic_ai.usage import RequestUsage
 
 from phaseloop.adapters.model_door import Door
-from phaseloop.adapters.model_failure import ModelFailed
+from phaseloop.adapters.model_failure import ModelStopped
 from phaseloop.adapters.model_journal import (
     Journal,
     encodable,
@@ -30,7 +30,6 @@ from phaseloop.adapters.model_journal import (
     response_of,
 )
 from phaseloop.adapters.model_tools import LoopGuard, SchemaTools, offer
-from phaseloop.adapters.text_rescue import TextRescue
 from phaseloop.core.errors import RecordUnreadable
 from phaseloop.core.tools import EffectClass, ToolSpec
 from phaseloop.core.values import digest
@@ -53,7 +52,7 @@ def scripted(*turns):
 
 
 def run(desk, model, rounds=5, instructions="be brief"):
-    agent = Agent(model, deps_type=Door, capabilities=[TextRescue(), Journal(), LoopGuard()])
+    agent = Agent(model, deps_type=Door, capabilities=[LoopGuard()])
     offered = offer(desk.tools)
     door = Door(desk, "executor", "m", {"user": "go"}, rounds=rounds, offered=offered)
     tools = SchemaTools(offered, rounds)
@@ -244,7 +243,7 @@ def test_the_last_round_has_no_tools_and_rounds_end():
         return ModelResponse([call("look", {"n": len(messages)})])
 
     desk = RecordingDesk((LOOK,), {"look": ok(1)})
-    with pytest.raises(ModelFailed, match="no answer in 3 rounds") as failure:
+    with pytest.raises(ModelStopped, match="no answer in 3 rounds") as failure:
         run(desk, FunctionModel(stubborn), rounds=3)
     assert failure.value.kind == "max_rounds"
     assert offered == [1, 1, 0]

@@ -9,7 +9,7 @@ from pydantic_ai.exceptions import ModelAPIError, ModelHTTPError
 from pydantic_ai.models import ModelRequestParameters
 from pydantic_ai.models.function import FunctionModel
 
-from phaseloop.adapters.model_failure import ModelFailed, sentence
+from phaseloop.adapters.model_failure import ModelStopped, sentence
 from phaseloop.adapters.model_provider import PatientModel, Slots, build_model, describe_model, explained, transient
 from phaseloop.core.errors import WrongUse
 from phaseloop.core.limits import Limits
@@ -48,7 +48,7 @@ def test_a_call_is_tried_four_times_with_growing_waits():
     model, asked = failing(error, ModelAPIError("m", "no connection"), ModelHTTPError(429, "m", None))
     assert request(model) == ("fine", [1.0, 2.0, 4.0])
     model, asked = failing(*[error] * 4)
-    with pytest.raises(ModelFailed, match="answered with HTTP 503 after 4 attempts"):
+    with pytest.raises(ModelStopped, match="answered with HTTP 503 after 4 attempts"):
         request(model)
     assert len(asked) == 4
 
@@ -64,7 +64,7 @@ def test_a_call_is_tried_four_times_with_growing_waits():
 )
 def test_what_waiting_does_not_mend_is_not_tried_again(error):
     model, asked = failing(error)
-    with pytest.raises(ModelFailed):
+    with pytest.raises(ModelStopped):
         request(model)
     assert len(asked) == 1
     assert not transient(error)
@@ -80,7 +80,7 @@ def test_a_model_that_does_not_answer_in_time_is_a_timeout():
     async def hang(messages, info):
         await asyncio.Event().wait()
 
-    with pytest.raises(ModelFailed, match="gave no answer within 0.01 s") as failure:
+    with pytest.raises(ModelStopped, match="gave no answer within 0.01 s") as failure:
         request(FunctionModel(hang, model_name="f"), limits=Limits(model_seconds=0.01))
     assert failure.value.kind == "timeout"
 
@@ -248,5 +248,5 @@ def test_no_server_at_all_is_one_clear_sentence(monkeypatch):
         async with model:
             await model.request(ASKED, None, ModelRequestParameters())
 
-    with pytest.raises(ModelFailed, match="model openai:tiny failed after 2 attempts: .*[Cc]onnect"):
+    with pytest.raises(ModelStopped, match="model openai:tiny failed after 2 attempts: .*[Cc]onnect"):
         asyncio.run(scene())

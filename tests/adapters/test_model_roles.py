@@ -5,7 +5,7 @@ import pytest
 from pydantic_ai import ModelResponse, TextPart, models
 from pydantic_ai.models.function import FunctionModel
 
-from phaseloop.adapters.model_failure import ModelFailed
+from phaseloop.adapters.model_failure import ModelStopped
 from phaseloop.adapters.model_roles import ModelCritic, ModelExecutor, ModelPlanner, differently
 from phaseloop.adapters.scripted_model import Rule, ScriptedModel
 from phaseloop.core.effects import JudgePlan, JudgeStep, MakePlan, RunStep
@@ -90,7 +90,7 @@ def test_an_unreadable_plan_is_asked_for_once_more_with_other_settings_and_the_r
 
 
 def test_two_unreadable_plans_are_a_failure_that_says_what_came():
-    with pytest.raises(ModelFailed, match="no usable planner reply in 2 tries.*got: I think"):
+    with pytest.raises(ModelStopped, match="no usable planner reply in 2 tries.*got: I think"):
         plan(RecordingDesk(), BAD, BAD)
 
 
@@ -99,7 +99,7 @@ def test_a_plan_cut_at_the_token_limit_is_never_taken():
     desk = RecordingDesk()
     assert plan(desk, cut, GOOD).goal == "know the weather"
     assert "cut at its token limit" in desk.record.models[0].drift[0]
-    with pytest.raises(ModelFailed, match="cut at its token limit"):
+    with pytest.raises(ModelStopped, match="cut at its token limit"):
         plan(RecordingDesk(), cut, cut)
 
 
@@ -166,7 +166,7 @@ def test_a_step_with_an_output_schema_gives_data():
 
 def test_an_answer_cut_at_the_token_limit_is_a_failure():
     cut = ModelResponse([TextPart("It rai")], finish_reason="length")
-    with pytest.raises(ModelFailed, match="cut at its token limit"):
+    with pytest.raises(ModelStopped, match="cut at its token limit"):
         asyncio.run(ModelExecutor(Replies(cut)).run(STEP, RecordingDesk()))
 
 
@@ -208,7 +208,7 @@ def test_a_verdict_without_json_is_asked_for_once_more_and_then_served():
     desk = RecordingDesk()
     verdict = judge(desk, "It looks right to me.", VERDICT)
     assert judge(desk.entered_again()) == verdict
-    with pytest.raises(ModelFailed, match="no usable critic reply in 2 tries"):
+    with pytest.raises(ModelStopped, match="no usable critic reply in 2 tries"):
         judge(RecordingDesk(), "fine", "fine")
 
 

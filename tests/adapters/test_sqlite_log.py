@@ -93,6 +93,25 @@ def test_broken_unicode_is_a_key_like_any_other_and_no_run(open_stores):
     assert asyncio.run(main())
 
 
+def test_of_those_who_see_a_lock_free_at_the_same_moment_one_gets_it(open_stores):
+    stores = [open_stores() for _ in range(4)]
+    inside = []
+
+    async def one(store):
+        for _ in range(5):
+            async with store.locks.hold("k", "w"):
+                inside.append(store)
+                assert len(inside) == 1
+                await store.leases.beat("w")  # as long as a commit: time for a second one to come in
+                await store.leases.beat("w")
+                inside.remove(store)
+
+    async def main():
+        await asyncio.gather(*(one(store) for store in stores))
+
+    asyncio.run(asyncio.wait_for(main(), 30))
+
+
 def test_a_lock_whose_release_was_lost_is_free_again(open_stores):
     store = open_stores(fault=failing("before", 2))
 

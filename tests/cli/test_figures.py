@@ -44,6 +44,7 @@ def test_counts_are_short(n, text):
         (1_200_000, "20 m", "20 分"),
         (3_900_000, "1 h 5 m", "1 小时 5 分"),
         (-5, "0 s", "0 秒"),
+        (float("inf"), "27777777 h 46 m", "27777777 小时 46 分"),
     ],
 )
 def test_durations_are_told_in_both_languages(ms, english, chinese):
@@ -63,6 +64,8 @@ def test_scores_and_sizes_are_short():
 def test_a_moment_is_a_time_of_day_in_its_zone_and_one_beyond_the_calendar_is_none():
     assert moment(0, UTC) == "00:00"
     assert moment(0, timezone(timedelta(hours=8)), seconds=True) == "08:00:00"
+    assert moment(86_400_000, UTC, beside=0) == "01-02 00:00"
+    assert moment(60_000, UTC, beside=0) == "00:01"
     assert moment(10**18, UTC) == "--:--"
     assert moment(-(10**18), UTC, seconds=True) == "--:--:--"
 

@@ -11,7 +11,7 @@ from phaseloop.core.gates import OUTCOMES
 from phaseloop.core.view_run import open_gates
 from phaseloop.core.views import view
 from tests.gate_world import GATES, OPTIONS, PLAN, at_gate
-from tests.sales_story import waiting
+from tests.sales_story import Story, opening, waiting
 
 
 class Person:
@@ -72,6 +72,13 @@ class Person:
 )  # fmt: skip
 def test_a_letter_a_name_or_a_number_gives_the_answer(name, lines, answer):
     assert Person(*lines).answer(name, "zh" if name == "votes" else "en") == answer
+
+
+def test_nowhere_to_send_a_run_back_to_is_told_and_the_question_stays():
+    person = Person("b", "o")
+    shown = view(Story().tell(0, opening().history[0].event, GATES["blocked"]).history)
+    assert ask_gate(shown, open_gates(shown)[0], Screen(), person.talk()) == GateAnswer("override")
+    assert "No phase has begun yet." in person.heard
 
 
 def test_stopping_the_run_is_asked_twice():

@@ -1,14 +1,28 @@
 """Gates in words and the commands that answer them."""
 
 from dataclasses import replace
+from datetime import UTC
 
 import pytest
 
 from phaseloop.cli.gate_keys import keys_of
-from phaseloop.cli.gate_words import answer_commands, did, fate, gate_name, gate_title, positive, recommended
+from phaseloop.cli.gate_words import (
+    answer_commands,
+    begun_phases,
+    did,
+    due,
+    fate,
+    gate_name,
+    gate_title,
+    positive,
+    recommended,
+)
 from phaseloop.cli.screen import Screen
+from phaseloop.core.run_events import PhaseBlocked
 from phaseloop.core.view_rows import Clock, GateState
+from phaseloop.core.views import view
 from tests.gate_world import GATES, at_gate
+from tests.sales_story import Story, opening
 
 
 @pytest.mark.parametrize(
@@ -23,7 +37,7 @@ from tests.gate_world import GATES, at_gate
         ("advance", ["design advance", 'design revise --comment "..."']),
         (
             "blocked",
-            ["integrate override", 'integrate return_to --value \'"understand"\' --comment "..."', "integrate cancel"],
+            ["integrate override", 'integrate return_to --value \'"design"\' --comment "..."', "integrate cancel"],
         ),
     ],
 )
@@ -74,3 +88,18 @@ def test_no_two_keys_of_a_gate_are_the_same_letter():
     for name in GATES:
         letters = [key.letter for key in keys_of(at_gate(name)[1], "en")]
         assert len(letters) == len(set(letters)), name
+
+
+def test_a_run_whose_first_phase_is_blocked_is_sent_back_nowhere():
+    _, gate = at_gate("blocked")
+    story = Story().tell(0, opening().history[0].event, PhaseBlocked("understand"), GATES["blocked"])
+    shown = view(story.history)
+    assert begun_phases(shown) == []
+    assert not [command for command in answer_commands("r1", shown, gate) if "return_to" in command]
+
+
+def test_a_deadline_of_another_day_names_the_day():
+    _, gate = at_gate("plan")
+    tomorrow = replace(gate, timeout_at=gate.opened_at + 86_400_000)
+    assert due(tomorrow, Screen(zone=UTC)) == "12-01 14:04"
+    assert due(gate, Screen()) == ""

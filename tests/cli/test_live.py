@@ -168,7 +168,7 @@ def test_keys_flow_into_as_few_lines_as_they_need():
     assert flowed(["p pause", "q stop"], 10) == ["p pause", "q stop"]
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(any_history(), st.integers(20, 120), st.integers(3, 40), st.sampled_from(["en", "zh"]))
 def test_any_history_fits_any_terminal_and_holds_no_control_characters(history, width, height, language):
     screen = Screen(width=width, height=height, language=language)

@@ -6,33 +6,25 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from phaseloop.core.answers import (
-    Answered,
     Begin,
     Checked,
     ChildEnded,
-    ChildWanted,
     ConditionKnown,
     Drive,
-    Go,
-    Lock,
-    ModelCallWanted,
     ModelReplied,
     PlanJudged,
     Planned,
     PlanningFailed,
-    Rest,
-    Serve,
     StepJudged,
     StepRaised,
     StepReturned,
     TimerDue,
-    ToolCallWanted,
     ToolReturned,
     ToolUnsure,
     Verdict,
     Verified,
-    Wait,
 )
+from phaseloop.core.asks import ChildWanted, Go, Lock, ModelCallWanted, Rest, Serve, ToolCallWanted, Wait
 from phaseloop.core.decide import decide, receive, rule
 from phaseloop.core.effects import (
     CallTool,
@@ -51,10 +43,12 @@ from phaseloop.core.machine import evolve, evolve_all
 from phaseloop.core.plan import Call, Plan, Step
 from phaseloop.core.process import FLAT
 from phaseloop.core.run_events import Who
-from phaseloop.core.state import RunState, RunStatus, open_gates
+from phaseloop.core.state import RunState, open_gates
+from phaseloop.core.statuses import RunStatus
 from phaseloop.core.tools import EffectClass, ToolSpec
 from phaseloop.core.values import digest
 from phaseloop.core.wanted import desired
+from phaseloop.core.words import Answered
 
 ANN = Who("ann", "cli", ("lead",))
 READ = ToolSpec("look", effect=EffectClass.READ)

@@ -1,27 +1,26 @@
 """Whatever roles, tools and people do: every run ends or waits, within its caps, and nothing is done twice."""
 
-import itertools
 import os
+import random
 from collections import Counter
 from dataclasses import replace
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from phaseloop.core.answers import Answered, Cancel, Pause, Reopen, Resume, ToolReturned, Verdict
-from phaseloop.core.call_events import ModelCallStarted, ToolCallFinished, ToolCallReused, ToolCallStarted
+from phaseloop.core.answers import Verdict
 from phaseloop.core.errors import AnswerRefused, WrongUse
-from phaseloop.core.gate_events import GateOpened, GateResolved
 from phaseloop.core.ledger import needs_lock
 from phaseloop.core.limits import Band, CriticPower, Limits
 from phaseloop.core.machine import fold
 from phaseloop.core.moves import ACTIVITY_MOVES, CALL_MOVES, GATE_MOVES, PHASE_MOVES
 from phaseloop.core.plan import ActivityType, Call, Finding, Step
-from phaseloop.core.plan_events import ActivityCompleted, ActivityFailed, ActivityStarted, PlanRefused, PlanUpdated
 from phaseloop.core.process import Activity, Definition, GateConfig, GateMode, Option, Phase
-from phaseloop.core.run_events import RunReopened, Who
-from phaseloop.core.state import ActivityStatus, CallStatus, RunStatus, open_gates
+from phaseloop.core.run_events import Who
+from phaseloop.core.state import open_gates
+from phaseloop.core.statuses import ActivityStatus, CallStatus, RunStatus
 from phaseloop.core.tools import EffectClass, Risk, ToolSpec, conflict_key
+from phaseloop.core.words import Answered, Cancel, Pause, Reopen, Resume
 from tests.core.player import ANN, Failed, Player, World, plan
 
 EXAMPLES = int(os.environ.get("PHASELOOP_EXAMPLES", "150"))
@@ -71,7 +70,7 @@ class Chaos:
         self.trouble = trouble
         self.effects = Counter()
         self.run_again = Counter()
-        self.in_flight = {}
+        self.scripts = {}
 
     def some(self, chance):
         """True in about `chance` of a hundred cases, while there is trouble left."""
@@ -115,19 +114,30 @@ class Chaos:
         return Step(name, f"Do {name}", depends_on=after, call=Call(tool, args), only_if=only_if)
 
     def step(self, request):
-        if self.some(8):
-            return Exception("the executor broke")
-        if self.choose.randrange(3) == 0:
-            return self.pick("", "weak", "good") if self.trouble > 0 else "good"
-        return self._calls(request)
+        """An executor that is entered again does what it did before."""
+        key = (request.step.id, request.attempt)
+        if key not in self.scripts:
+            self.scripts[key] = self._script()
+        script, output = self.scripts[key]
+        return self._calls(script, output) if script else output
 
-    def _calls(self, request):
+    def _script(self):
+        if self.some(8):
+            return [], Exception("the executor broke")
+        if self.choose.randrange(3) == 0:
+            return [], self.pick("", "weak", "good") if self.trouble > 0 else "good"
+        script = []
         for _ in range(1 + self.choose.randrange(3)):
             wanted = [(self.pick("look", "book", "log", "put"), {"room": self.pick("1", "2")}) for _ in range(2)]
             if self.choose.randrange(2):
-                yield ("model", *wanted)
-            yield wanted if self.choose.randrange(2) else ("call", *wanted[0])
-        return Exception("late error") if self.some(5) else "called"
+                script.append(("model", *wanted))
+            script.append(wanted if self.choose.randrange(2) else ("call", *wanted[0]))
+        return script, Exception("late error") if self.some(5) else "called"
+
+    def _calls(self, script, output):
+        for request in script:
+            yield request
+        return output
 
     def checks(self, checks, output):
         return (Finding(self.pick("check", "schema", "soft"), "not right"),) if self.some(12) else ()
@@ -201,8 +211,8 @@ class Guard:
         running = sum(s.status is ActivityStatus.RUNNING for s in state.steps.values())
         assert running < self.limits.max_parallel or step.attempt
         if state.phase.trigger == "replan" and step.attempt == 0:
-            assert step.spec.bound, "a write started after a failure"
-            assert BY_NAME[step.spec.call.tool].reads, "a write started after a failure"
+            named = step.spec.call.tool if step.spec.call else step.spec.tool_hint
+            assert BY_NAME[named].reads, "a write started after a failure"
         assert state.status is RunStatus.RUNNING
 
     def _ToolCallStarted(self, state, event):
@@ -298,13 +308,14 @@ def play(choose, definition, limits, trouble=25, most=600):
             player.drive()
         elif chaos.choose.randrange(6) == 0:
             someone_acts(player, chaos)
+            player.turn([])  # the one who appended wakes the driver
         elif not ready:
             player.stopped()  # raises when the run is stuck
             someone_acts(player, chaos)
             player.drive()
         else:
             some = [s for s in ready if chaos.choose.randrange(3)] or ready[:1]
-            choose.shuffle(some)
+            chaos.choose.shuffle(some)
             player.turn(some)
     return player, chaos
 
@@ -315,13 +326,13 @@ LIMITS = (
     Limits(critic=CriticPower.ADVISES, lint_reasks=0, read=Band(2, 9)),
     Limits(critic=CriticPower.NONE, revisions_per_gate=1, idle_drives=30),
 )
-RANDOM = st.randoms(use_true_random=False)
+SEEDS = st.integers(0, 2**32)  # one number a run: quick, and a failure names the seed that repeats it
 
 
 @PROFILE
-@given(RANDOM, st.sampled_from((FLAT_ONE, THREE)), st.sampled_from(LIMITS))
-def test_every_run_ends_within_its_caps_and_nothing_is_done_twice(choose, definition, limits):
-    player, chaos = play(choose, definition, limits)
+@given(SEEDS, st.sampled_from((FLAT_ONE, THREE)), st.sampled_from(LIMITS))
+def test_every_run_ends_within_its_caps_and_nothing_is_done_twice(seed, definition, limits):
+    player, chaos = play(random.Random(seed), definition, limits)
     state = player.state
     assert state.over, f"no end: {player.names()[-30:]}"
     assert fold(player.log) == state
@@ -329,6 +340,3 @@ def test_every_run_ends_within_its_caps_and_nothing_is_done_twice(choose, defini
     for key, times in chaos.effects.items():
         if any(key.startswith(f"{name}:") for name in ("book", "pay", "log")):
             assert times <= 1, f"{key} happened {times} times"
-    ids = [e.call_id for e in player.of(ToolCallStarted, ModelCallStarted, ToolCallReused)]
-    firsts = list(dict.fromkeys(ids))
-    assert sorted(firsts, key=lambda c: int(c[1:])) == firsts, "call ids do not count through the run"

@@ -9,7 +9,7 @@ from phaseloop.core.gate_events import GateOpened, TimerSet
 from phaseloop.core.plan import ActivityType, Step
 from phaseloop.core.plan_events import ActivityPaused, ActivityStarted, PlanUpdated
 from phaseloop.core.process import GateKind, GateMode
-from phaseloop.core.run_events import PhaseBlocked, PhaseStarted, RunCancelled, RunStarted, Who
+from phaseloop.core.run_events import PhaseBlocked, PhaseStarted, RunCancelled, RunCompleted, RunFailed, RunStarted, Who
 from phaseloop.core.view_rows import RowState, RunState, elapsed
 from phaseloop.core.view_run import View, activities, current_phase, open_gates
 from phaseloop.core.views import apply, focus_of, state_of, view
@@ -84,7 +84,7 @@ def test_a_phase_change_with_a_step_of_the_old_phase_in_focus_moves_the_focus():
     assert view(story.history).focus_id == ""
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(any_history())
 def test_the_view_can_be_built_from_every_history_and_keeps_its_promises(history):
     shown = view(history)
@@ -97,7 +97,8 @@ def test_the_view_can_be_built_from_every_history_and_keeps_its_promises(history
     gates = {gate.id for gate in shown.gates}
     assert shown.focus_id in {"", *ids, *gates}
     assert elapsed(shown.meters.active, shown.at) <= shown.at - history[0].at
-    if shown.over:
+    if isinstance(history[-1].event, RunCompleted | RunFailed | RunCancelled):
+        assert shown.over
         assert not open_gates(shown)
         current = current_phase(shown)
         busy = {RowState.RUNNING, RowState.RETRYING, RowState.CHECKING, RowState.WAITING}

@@ -4,6 +4,8 @@ import os
 import re
 from collections.abc import Iterable
 
+from phaseloop.core.errors import ModelFailed
+
 SECRET_NAMES = re.compile(r"KEY|TOKEN|SECRET|PASSWORD", re.IGNORECASE)
 KEY_SHAPES = re.compile(
     r"\b(?:sk|pk|rk|gsk|xai|AIza|ghp|hf|r8)[-_]?[A-Za-z0-9_\-]{12,}|\bBearer\s+\S+|(?<=://)[^/\s:@]+:[^/\s@]+(?=@)",
@@ -13,7 +15,7 @@ MIN_SECRET = 8  # a shorter value of such a variable ("none", "test") also occur
 MAX_CHARS = 300
 
 
-class ModelFailed(ValueError):
+class ModelStopped(ModelFailed):
     """A model, or the way to it, gave nothing that can be used; the message says what and why.
 
     `kind`: error, timeout, max_rounds or loop_detected, as `StepRaised` has it.

@@ -21,7 +21,8 @@ from pydantic_ai.models import ModelRequestContext, ModelRequestParameters
 from pydantic_core import to_json, to_jsonable_python
 
 from phaseloop.adapters.model_door import Door
-from phaseloop.adapters.model_failure import ModelFailed
+from phaseloop.adapters.model_failure import ModelStopped
+from phaseloop.adapters.text_rescue import rescue
 from phaseloop.core.call_events import Usage
 from phaseloop.core.errors import RecordUnreadable
 from phaseloop.core.values import Json, canonical, digest
@@ -47,14 +48,23 @@ class Journal(AbstractCapability[Door]):
     ) -> ModelResponse:
         """Ask the desk for the reply; `handler` runs only when the log does not have it.
 
-        Raises `ModelFailed` of kind `max_rounds` after the last round, and `RecordUnreadable`.
+        Calls written as text are made real before they are recorded, so that a later release need not
+        read them in the same way.
+
+        Raises `ModelStopped` of kind `max_rounds` after the last round, and `RecordUnreadable`.
         """
         door = ctx.deps
         if door.asked >= door.rounds:
             kind = "loop_detected" if door.withdrawn else "max_rounds"
-            raise ModelFailed(f"model {door.model} gave no answer in {door.rounds} rounds", kind)
-        asked = fingerprint(request_context.messages, request_context.model_request_parameters)
-        return await ask(door, asked, lambda: handler(request_context))
+            raise ModelStopped(f"model {door.model} gave no answer in {door.rounds} rounds", kind)
+        offered = request_context.model_request_parameters
+
+        async def send() -> ModelResponse:
+            response, drift = rescue(await handler(request_context), offered)
+            door.drift.extend(drift)
+            return response
+
+        return await ask(door, fingerprint(request_context.messages, offered), send)
 
     async def wrap_tool_execute(
         self,

@@ -12,7 +12,7 @@ from pydantic_ai.exceptions import AgentRunError, ModelAPIError, ModelHTTPError,
 from pydantic_ai.models import Model, ModelRequestParameters, infer_model
 from pydantic_ai.models.wrapper import WrapperModel
 
-from phaseloop.adapters.model_failure import ModelFailed, sentence
+from phaseloop.adapters.model_failure import ModelStopped, sentence
 from phaseloop.core.errors import WrongUse
 from phaseloop.core.limits import Limits
 from phaseloop.core.paths import is_object
@@ -81,7 +81,7 @@ class PatientModel(WrapperModel):
     """A model whose calls are limited in time and number, and tried again when the way to it was at fault.
 
     The only place where a model call is repeated: the provider's own retries are off. Four attempts,
-    waits of 1, 2 and 4 s (contract section 7). Raises `ModelFailed`.
+    waits of 1, 2 and 4 s (contract section 7). Raises `ModelStopped`.
     """
 
     def __init__(
@@ -112,7 +112,7 @@ class PatientModel(WrapperModel):
                     return await self._once(messages, settings, model_request_parameters)
             except (AgentRunError, UserError) as error:
                 if attempt >= self._limits.transport_attempts or not transient(error):
-                    raise ModelFailed(explained(self.model_id, error, attempt)) from error
+                    raise ModelStopped(explained(self.model_id, error, attempt)) from error
                 waits = self._limits.backoff_seconds
                 await self._sleep(waits[min(attempt, len(waits)) - 1])
 
@@ -127,7 +127,7 @@ class PatientModel(WrapperModel):
         except TimeoutError as error:
             if not deadline.expired():
                 raise
-            raise ModelFailed(f"model {self.model_id} gave no answer within {seconds:g} s", "timeout") from error
+            raise ModelStopped(f"model {self.model_id} gave no answer within {seconds:g} s", "timeout") from error
 
 
 def build_model(name: str, limits: Limits = LIMITS) -> PatientModel:

@@ -19,8 +19,8 @@ from pydantic_ai.models import Model, ModelRequestParameters
 from pydantic_ai.output import OutputObjectDefinition
 
 from phaseloop.adapters.model_door import Door
-from phaseloop.adapters.model_failure import ModelFailed, sentence
-from phaseloop.adapters.model_journal import Journal, ask, fingerprint, text_of
+from phaseloop.adapters.model_failure import ModelStopped, sentence
+from phaseloop.adapters.model_journal import ask, fingerprint, text_of
 from phaseloop.adapters.model_prompts import (
     Prompt,
     earlier_steps,
@@ -34,7 +34,6 @@ from phaseloop.adapters.model_provider import PatientModel, build_model, describ
 from phaseloop.adapters.model_readings import Reader, output_reader, plan_reader, read_verdict
 from phaseloop.adapters.model_tools import LoopGuard, SchemaTools, offer
 from phaseloop.adapters.schema_shapes import VERDICT_SCHEMA, plan_schema
-from phaseloop.adapters.text_rescue import TextRescue
 from phaseloop.core.answers import Verdict
 from phaseloop.core.effects import JudgePlan, JudgeStep, MakePlan, RunStep
 from phaseloop.core.limits import Limits
@@ -70,7 +69,7 @@ class ModelPlanner:
         self.settings = settings or ModelSettings()
 
     async def plan(self, request: MakePlan, desk: Desk) -> Plan:
-        """The plan in the model's reply, as the core's normaliser reads it. Raises `ModelFailed`."""
+        """The plan in the model's reply, as the core's normaliser reads it. Raises `ModelStopped`."""
         prompt = plan_prompt(request)
         read = plan_reader(earlier_steps(request))
         door = _door(desk, "planner", self.name, prompt, read)
@@ -101,11 +100,11 @@ class ModelExecutor:
             name="executor",
             deps_type=Door,
             output_type=str,
-            capabilities=[LoopGuard(limits.equal_reads), Journal(), TextRescue()],
+            capabilities=[LoopGuard(limits.equal_reads)],
         )
 
     async def run(self, request: RunStep, desk: Desk) -> Json:
-        """The model's answer: a text, or JSON when the step has an output schema. Raises `ModelFailed`.
+        """The model's answer: a text, or JSON when the step has an output schema. Raises `ModelStopped`.
 
         An attempt that began before is entered with the prompt it began with (`request.prompt`).
         """
@@ -131,9 +130,9 @@ class ModelExecutor:
                 infer_name=False,
             )
         except (AgentRunError, UserError) as error:
-            raise ModelFailed(f"model {door.model}: {sentence(str(error))}") from error
+            raise ModelStopped(f"model {door.model}: {sentence(str(error))}") from error
         if result.response.finish_reason == "length":
-            raise ModelFailed(f"model {door.model}: {CUT}")
+            raise ModelStopped(f"model {door.model}: {CUT}")
         return result.output.strip()
 
 
@@ -200,7 +199,7 @@ async def _structured(door: Door, model: Model, prompt: Prompt, structure: Struc
         if text:
             messages.append(response)
         messages.append(_question(f"{problem}\nReply again with the JSON object only.", prompt))
-    raise ModelFailed(f"model {door.model} gave no usable {door.role} reply in {len(tries)} tries: {problem}")
+    raise ModelStopped(f"model {door.model} gave no usable {door.role} reply in {len(tries)} tries: {problem}")
 
 
 async def _reply(

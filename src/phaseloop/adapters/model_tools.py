@@ -5,7 +5,6 @@ from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
 from pydantic_ai import RunContext, ToolCallPart, ToolDefinition
-from pydantic_ai.capabilities import AbstractCapability, CapabilityOrdering
 from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
 from pydantic_core import SchemaValidator, core_schema
 
@@ -49,8 +48,10 @@ class SchemaTools(AbstractToolset[Door]):
         raise AssertionError(f"tool {name} was called past the desk")
 
 
-class LoopGuard(AbstractCapability[Door]):
-    """Answers a call that was made often enough from memory, and takes the tools away after it.
+class LoopGuard(Journal):
+    """The journal of a step: answers a call made often enough from memory, and takes the tools away after it.
+
+    One capability with the journal, not one around it: for each the library copies its context at every hook.
 
     Contract section 8: an equal read may run `equal_reads` times in one attempt, tools declared `poll`
     as often as they like. An equal write or idempotent call is answered by the ledger once, unless the
@@ -59,10 +60,6 @@ class LoopGuard(AbstractCapability[Door]):
 
     def __init__(self, equal_reads: int = 3) -> None:
         self.equal_reads = equal_reads
-
-    def get_ordering(self) -> CapabilityOrdering:
-        """Around the journal: a call answered from memory is not asked for."""
-        return CapabilityOrdering(position="outermost", wraps=[Journal])
 
     async def prepare_tools(self, ctx: RunContext[Door], tool_defs: list[ToolDefinition]) -> list[ToolDefinition]:
         """No tools once they were withdrawn or in the last round."""
@@ -78,15 +75,16 @@ class LoopGuard(AbstractCapability[Door]):
         args: dict[str, Any],
         handler: Callable[[dict[str, Any]], Awaitable[Any]],
     ) -> Any:
-        """Let the call through, or answer it from memory."""
+        """Let the call through to the desk, or answer it from memory."""
         door = ctx.deps
         spec = door.offered.get(call.tool_name)
+        asked = super().wrap_tool_execute
         if spec is None or spec.poll:
-            return await handler(args)
+            return await asked(ctx, call=call, tool_def=tool_def, args=args, handler=handler)
         key = digest(spec.name, raw_arguments(call))
         door.counts[key] = door.counts.get(key, 0) + 1
         if door.counts[key] <= self.limit(spec):
-            answer = await handler(args)
+            answer = await asked(ctx, call=call, tool_def=tool_def, args=args, handler=handler)
             door.answers[key] = answer
             return answer
         door.withdrawn = True

@@ -1,6 +1,10 @@
 """Circuit breakers of tools, one row each, shared by all runs and processes of a store."""
 
+import math
 import sqlite3
+import time
+from collections.abc import Callable
+from typing import TypeVar
 
 from phaseloop.adapters.sqlite_schema import Link
 from phaseloop.adapters.sqlite_writer import Writer
@@ -8,6 +12,8 @@ from phaseloop.engine.ports import Clock
 
 OPEN_AT = 5  # consecutive failed calls: architecture section 4
 HALF_OPEN_AFTER_MS = 60_000  # then one call may try
+LOOK_SECONDS = 0.1  # the table is looked at before and after every call; it changes when a tool fails
+T = TypeVar("T")
 
 
 class SqliteBreakers:
@@ -17,6 +23,8 @@ class SqliteBreakers:
         self._writer = writer
         self._reader = reader
         self._clock = clock
+        self._rows: dict[str, tuple[int, int]] = {}
+        self._looked_at = -math.inf
 
     async def blocked(self, tool: str) -> int | None:
         """Until when the tool is shut off, in milliseconds, or `None`.
@@ -30,21 +38,31 @@ class SqliteBreakers:
         now = self._clock()
         if until > now:
             return until
-        return await self._writer.submit(lambda db: _probe(db, tool, now))
+        return await self._change(lambda db: _probe(db, tool, now))
 
     async def note(self, tool: str, ok: bool) -> tuple[str, int, int] | None:
         """Count an ended call. Returns `(opened | closed, failures, until)` when the breaker moved.
 
-        A success of a tool without failures costs a look and no commit. Raises `LogBroken`.
+        A success of a tool without failures costs no commit. Raises `LogBroken`.
         """
         if ok and not self._row(tool)[0]:
             return None
         now = self._clock()
-        return await self._writer.submit(lambda db: _close(db, tool) if ok else _count(db, tool, now))
+        return await self._change(lambda db: _close(db, tool) if ok else _count(db, tool, now))
+
+    async def _change(self, job: Callable[[sqlite3.Connection], T]) -> T:
+        try:
+            return await self._writer.submit(job)
+        finally:
+            self._looked_at = -math.inf
 
     def _row(self, tool: str) -> tuple[int, int]:
-        found = self._reader.rows("SELECT failures, until FROM breakers WHERE tool = ?", tool)
-        return (int(found[0][0]), int(found[0][1])) if found else (0, 0)
+        """Failures and the end of the pause, no older than `LOOK_SECONDS` where another process changed them."""
+        if time.monotonic() - self._looked_at > LOOK_SECONDS:
+            self._looked_at = time.monotonic()
+            found = self._reader.rows("SELECT tool, failures, until FROM breakers")
+            self._rows = {str(name): (int(failures), int(until)) for name, failures, until in found}
+        return self._rows.get(tool, (0, 0))
 
 
 def _probe(db: sqlite3.Connection, tool: str, now: int) -> int | None:

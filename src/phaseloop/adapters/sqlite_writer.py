@@ -144,8 +144,11 @@ class Writer:
         if not self.bell.has_ears:
             return False
         before = self._version
-        with self._link.lock:
-            self._version = self._link.db.execute("PRAGMA data_version").fetchone()[0]
+        try:
+            with self._link.lock:
+                self._version = self._link.db.execute("PRAGMA data_version").fetchone()[0]
+        except sqlite3.Error:
+            return True  # the followers' own reads say what is wrong
         return self._version != before
 
     def _write(self, tickets: list[Ticket]) -> None:
@@ -172,7 +175,7 @@ class Writer:
                 db.execute("COMMIT")
                 self.commits += 1
                 self._fault("after")
-            except sqlite3.Error as error:
+            except Exception as error:  # written or not: nobody knows
                 return _all_broken(tickets, db, error), False
         return outcomes, False
 

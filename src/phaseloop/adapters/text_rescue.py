@@ -6,13 +6,11 @@ from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
-from pydantic_ai import ModelResponse, RunContext, TextPart, ToolCallPart
-from pydantic_ai.capabilities import AbstractCapability
+from pydantic_ai import ModelResponse, TextPart, ToolCallPart
 from pydantic_ai.messages import ModelResponsePart
-from pydantic_ai.models import ModelRequestContext, ModelRequestParameters
+from pydantic_ai.models import ModelRequestParameters
 
 from phaseloop.adapters.json_ladder import CUT, candidates, find_json, head, read_piece, read_strict
-from phaseloop.adapters.model_door import Door
 from phaseloop.core.paths import is_list, is_object
 from phaseloop.core.values import Json, digest
 
@@ -21,18 +19,6 @@ PARAMETER = re.compile(r"<parameter=([\w.:-]+)>\n?(.*?)\n?(?:</parameter>|(?=<pa
 NAME_KEYS = ("name", "tool", "tool_name", "function", "function_name", "action")
 ARGUMENT_KEYS = ("arguments", "parameters", "args", "input", "action_input", "kwargs")
 LIST_KEYS = ("tool_calls", "calls", "function_calls", "tools")
-
-
-class TextRescue(AbstractCapability[Door]):
-    """Rewrites a reply before it is recorded, so a later release need not rescue it in the same way."""
-
-    async def after_model_request(
-        self, ctx: RunContext[Door], *, request_context: ModelRequestContext, response: ModelResponse
-    ) -> ModelResponse:
-        """The reply with real tool calls; what was changed goes to the door's `drift`."""
-        rescued, drift = rescue(response, request_context.model_request_parameters)
-        ctx.deps.drift.extend(drift)
-        return rescued
 
 
 def rescue(response: ModelResponse, offered: ModelRequestParameters) -> tuple[ModelResponse, tuple[str, ...]]:

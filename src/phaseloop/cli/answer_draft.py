@@ -4,13 +4,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from phaseloop.cli.answer_file import Check, Draft, plan_faults
-from phaseloop.cli.gate_words import WITH_COMMENT, positive, recommended
+from phaseloop.cli.gate_words import WITH_COMMENT, begun_phases, positive, recommended
 from phaseloop.cli.payload import artefact_of, list_in, object_of, options_of, schema_of, values_of
 from phaseloop.cli.texts import say
 from phaseloop.core.plan import Finding
 from phaseloop.core.process import GateKind, GateMode
 from phaseloop.core.values import Json
-from phaseloop.core.view_rows import PhaseState
 from phaseloop.core.view_run import GateView, View
 
 
@@ -22,8 +21,10 @@ def draft_of(gate: GateView) -> Draft:
 
 def _shown(gate: GateView) -> Json:
     """The value an answer may change: arguments, form values, the chosen option, the artefact."""
-    if gate.kind in (GateKind.TOOL_APPROVAL, GateKind.IN_DOUBT):
-        return values_of(gate) if gate.kind == GateKind.TOOL_APPROVAL else None
+    if gate.kind == GateKind.TOOL_APPROVAL:
+        return values_of(gate)
+    if gate.kind in (GateKind.IN_DOUBT, GateKind.ADVANCE, GateKind.BLOCKED):
+        return None
     if gate.mode == GateMode.SELECT:
         return [recommended(gate)] if recommended(gate) else []
     if gate.mode == GateMode.FORM:
@@ -58,7 +59,7 @@ def judge_of(gate: GateView, view: View, check: Check, language: str) -> Callabl
         if draft.outcome in WITH_COMMENT and not draft.comment.strip():
             return [Finding("comment", say(language, "q_comment_needed"), "comment")]
         if draft.outcome == "return_to":
-            begun = [phase.phase_id for phase in view.phases if phase.state is not PhaseState.PENDING]
+            begun = begun_phases(view)
             return [] if draft.value in begun else [_no_choice(draft.value, begun, language)]
         if draft.outcome == "select":
             return _unknown_options(gate, draft.value, language)

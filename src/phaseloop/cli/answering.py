@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from phaseloop.core.errors import AnswerRefused, WrongUse
+from phaseloop.core.paths import is_object
 from phaseloop.core.state import GateState, RunState, open_gates
 from phaseloop.core.values import Json
 
@@ -31,7 +32,7 @@ def answer_value(gate: GateState, outcome: str, value: str | None, fields: dict[
     if fields:
         payload = gate.asked.payload
         shown = payload.get("values") or payload.get("args")
-        return {**(shown if isinstance(shown, dict) else {}), **fields}
+        return {**(shown if is_object(shown) else {}), **fields}
     if value is None:
         return gate.asked.payload.get("values") if outcome == "submit" else None
     try:

@@ -8,6 +8,7 @@ from rich.cells import cell_len, chop_cells, set_cell_size
 
 from phaseloop.core.values import Json
 
+_LONGEST_MS = 1e14  # three thousand years; JSON numbers can be larger than any time
 _STEERING = frozenset("\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u061c")
 """Characters that reorder a line: text from a model must not make a gate read otherwise than it is."""
 
@@ -99,7 +100,7 @@ def score(value: float) -> str:
 def duration(ms: float, language: str) -> str:
     """Milliseconds as `24 s`, `1 m 30 s`, `20 m`, `1 h 5 m`; in Chinese `1 分 30 秒`."""
     hour, minute, second = (" 小时", " 分", " 秒") if language == "zh" else (" h", " m", " s")
-    seconds = max(0, int(ms // 1000))
+    seconds = int(min(max(0.0, ms), _LONGEST_MS) // 1000)
     hours, rest = divmod(seconds, 3600)
     minutes, seconds = divmod(rest, 60)
     parts = [(hours, hour), (minutes, minute), (seconds if not hours else 0, second)]
@@ -107,13 +108,18 @@ def duration(ms: float, language: str) -> str:
     return " ".join(words) or f"0{second}"
 
 
-def moment(at: int, zone: tzinfo | None, *, seconds: bool = False) -> str:
-    """Milliseconds since 1970 UTC as a time of day in `zone`, the machine's own when it is `None`."""
+def moment(at: int, zone: tzinfo | None, *, seconds: bool = False, beside: int | None = None) -> str:
+    """Milliseconds since 1970 UTC as a time of day in `zone`, the machine's own when it is `None`.
+
+    With the day when it is another one than that of `beside`: `12-01 14:35`.
+    """
     try:
         local = datetime.fromtimestamp(at / 1000, UTC).astimezone(zone)
+        near = local if beside is None else datetime.fromtimestamp(beside / 1000, UTC).astimezone(zone)
     except (ValueError, OverflowError, OSError):
         return "--:--:--" if seconds else "--:--"  # a deadline beyond the calendar
-    return local.strftime("%H:%M:%S" if seconds else "%H:%M")
+    day = "" if local.date() == near.date() else local.strftime("%m-%d ")
+    return day + local.strftime("%H:%M:%S" if seconds else "%H:%M")
 
 
 def compact(value: Json) -> str:

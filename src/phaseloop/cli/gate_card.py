@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from rich.cells import cell_len
 from rich.text import Text
 
-from phaseloop.cli.figures import compact, cut, moment, padded, printable, score, weight, wrapped
+from phaseloop.cli.figures import compact, cut, padded, printable, score, weight, wrapped
 from phaseloop.cli.frame import fitted, flowed
 from phaseloop.cli.frame_head import Picture, head_lines, name_of, track_lines
 from phaseloop.cli.gate_fields import Field, fields_of, shown_default
 from phaseloop.cli.gate_keys import keys_of
-from phaseloop.cli.gate_words import gate_title, policy
+from phaseloop.cli.gate_words import due, gate_title, policy
 from phaseloop.cli.marks import FAINT, GATE, ROW_MARKS, sign
 from phaseloop.cli.payload import (
     artefact_of,
@@ -73,8 +73,7 @@ def _bottom(gate: GateView, screen: Screen, width: int) -> Text:
     """The lower edge, with what the deadline does and when."""
     if gate.timeout_at is None:
         return Text("╰" + "─" * (width - 2) + "╯", style=GATE)
-    at = moment(gate.timeout_at, screen.zone)
-    told = say(screen.language, "c_deadline", t=at, policy=policy(gate, screen.language, card=True))
+    told = say(screen.language, "c_deadline", t=due(gate, screen), policy=policy(gate, screen.language, card=True))
     told = cut(told, max(1, width - 6))
     line = Text("╰" + "─" * max(0, width - cell_len(told) - 5) + " ", style=GATE)
     line.append(told, style=FAINT)

@@ -8,6 +8,7 @@ from typing import Any
 from phaseloop.cli.figures import compact, printable
 from phaseloop.cli.payload import list_in, object_in, object_of, text_at
 from phaseloop.cli.texts import say
+from phaseloop.core.errors import PhaseloopError
 from phaseloop.core.paths import is_list
 from phaseloop.core.values import Json, Object
 
@@ -15,7 +16,7 @@ YES = frozenset({"y", "yes", "true", "on", "1", "是", "对"})
 NO = frozenset({"n", "no", "false", "off", "0", "否", "不"})
 
 
-class FieldRefused(Exception):
+class FieldRefused(PhaseloopError):
     """A typed line is no value of its field; the message says what would be."""
 
 

@@ -10,13 +10,14 @@ from phaseloop.cli.answer_file import Check, as_yaml, is_empty, read_back, with_
 from phaseloop.cli.figures import printable, printable_lines
 from phaseloop.cli.gate_fields import Field, FieldRefused, field_hint, fields_of, read_value, shown_default
 from phaseloop.cli.gate_keys import EDIT, HELP, LATER, VIEW, Key, can_edit, can_view, keys_of
-from phaseloop.cli.gate_words import WITH_COMMENT, gate_title, recommended
+from phaseloop.cli.gate_words import WITH_COMMENT, begun_phases, gate_title, recommended
 from phaseloop.cli.payload import artefact_of, options_of, schema_of, values_of
 from phaseloop.cli.screen import Screen, shown
+from phaseloop.cli.terminal_lines import Lines
 from phaseloop.cli.texts import say
+from phaseloop.core.errors import PhaseloopError
 from phaseloop.core.process import GateKind, text_in
 from phaseloop.core.values import Json
-from phaseloop.core.view_rows import PhaseState
 from phaseloop.core.view_run import GateView, View
 
 
@@ -36,7 +37,7 @@ class Talk:
     `edit` returns the text as saved and raises `OSError` when no editor can be run.
     """
 
-    lines: TextIO
+    lines: Lines
     output: TextIO
     edit: Callable[[str], str]
     page: Callable[[str], None]
@@ -54,7 +55,7 @@ class Talk:
         self.output.write(text + "\n")
 
 
-class Left(Exception):
+class Left(PhaseloopError):
     """The person went away in the middle of an answer: end of input."""
 
 
@@ -146,6 +147,9 @@ class GatePrompt:
         if outcome == "cancel":
             sure = self._line("q_stop").casefold() in ("y", "yes", "是")
             return GateAnswer("cancel") if sure else None
+        if outcome == "return_to" and not begun_phases(self.view):
+            self._tell("q_no_phase")
+            return None
         if outcome in WITH_COMMENT:
             value = self._phase() if outcome == "return_to" else None
             return GateAnswer(outcome, value, self._comment())
@@ -190,7 +194,7 @@ class GatePrompt:
 
     def _phase(self) -> str:
         """A phase that has begun, by number or id."""
-        begun = [phase.phase_id for phase in self.view.phases if phase.state is not PhaseState.PENDING]
+        begun = begun_phases(self.view)
         hint = ", ".join(f"{n} {phase}" for n, phase in enumerate(begun, 1))
         while True:
             line = self._line("q_phase", hint)

@@ -1,5 +1,6 @@
 """Gates in words: their names, what became of them, what a deadline does, the commands that answer them."""
 
+import json
 import shlex
 
 from phaseloop.cli.figures import compact, duration, moment, printable
@@ -7,7 +8,7 @@ from phaseloop.cli.payload import list_in, options_of, properties_of, required_o
 from phaseloop.cli.screen import Screen
 from phaseloop.cli.texts import TEXTS, counted, say
 from phaseloop.core.process import GateKind, text_in
-from phaseloop.core.view_rows import GateState, elapsed
+from phaseloop.core.view_rows import GateState, PhaseState, elapsed
 from phaseloop.core.view_run import GateView, View, open_gates
 
 POSITIVE = ("approve", "confirm", "select", "submit", "advance", "happened", "override")
@@ -66,11 +67,25 @@ def policy(gate: GateView, language: str, *, card: bool = False) -> str:
     return say(language, key) if key in TEXTS else printable(gate.no_match_policy)
 
 
+def due(gate: GateView, screen: Screen) -> str:
+    """The clock time of the deadline, with its day when that is not the day of the question; or nothing."""
+    if gate.timeout_at is None:
+        return ""
+    asked = gate.opened_at if gate.waited.since is None else gate.waited.since
+    return moment(gate.timeout_at, screen.zone, beside=asked)
+
+
+def begun_phases(view: View) -> list[str]:
+    """The phases a run may be sent back to: those that have begun."""
+    ahead = (PhaseState.PENDING, PhaseState.BLOCKED, PhaseState.SKIPPED)
+    return [phase.phase_id for phase in view.phases if phase.state not in ahead]
+
+
 def deadline(gate: GateView, screen: Screen) -> str:
     """`until 14:35 then stop`, or nothing without a deadline."""
     if gate.timeout_at is None:
         return ""
-    at = moment(gate.timeout_at, screen.zone)
+    at = due(gate, screen)
     return say(screen.language, "p_until", t=at, policy=policy(gate, screen.language))
 
 
@@ -90,6 +105,8 @@ def positive(gate: GateView) -> str:
 
 def _filled(gate: GateView) -> list[str]:
     """`--set K=V` for each value the gate needs, with what it would take by default."""
+    if gate.kind == GateKind.TOOL_APPROVAL:
+        return []
     words: list[str] = []
     for name, spec in properties_of(gate).items():
         value = values_of(gate).get(name, spec.get("default"))
@@ -106,14 +123,13 @@ def answer_commands(run_id: str, view: View, gate: GateView) -> list[str]:
     commands: list[str] = []
     forward = positive(gate)
     for outcome in (forward,) if forward else gate.outcomes:
+        if outcome == "return_to" and not begun_phases(view):
+            continue
         words = [*start, outcome]
         if outcome == "select":
-            words += ["--value", compact([recommended(gate) or "..."])]
+            words += ["--value", json.dumps([recommended(gate) or "..."])]
         if outcome == "return_to":
-            words += [
-                "--value",
-                compact([phase.phase_id for phase in view.phases][:1][0] if view.phases else "..."),
-            ]
+            words += ["--value", json.dumps(begun_phases(view)[-1])]
         if outcome in ("approve", "submit"):
             words += _filled(gate)
         commands.append(shlex.join(words) + (NOTE if outcome in WITH_COMMENT else ""))

@@ -84,7 +84,7 @@ def waiting_lines(view: View, run_id: str, screen: Screen) -> list[str]:
     for gate in open_gates(view):
         lead = label
         for command in answer_commands(run_id, view, gate):
-            lines.append(blank + lead + command)
+            lines.append(blank + lead + command + screen.flags)
             lead = " " * cell_len(label)
     why = say(screen.language, "waiting_person")
     lines.append(say(screen.language, "p_exit", code=10, why=why))

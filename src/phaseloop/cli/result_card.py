@@ -133,7 +133,7 @@ def _result(ending: Ending, run_id: str, screen: Screen) -> list[Text]:
     hidden = len(body) - MAX_RESULT_LINES
     lines = [Text(MARGIN + say(screen.language, key), style="bold"), *body[:MAX_RESULT_LINES]]
     if hidden > 0:
-        more = say(screen.language, "r_cut", n=hidden, command=f"phaseloop show {run_id}")
+        more = say(screen.language, "r_cut", n=hidden, command=f"phaseloop show {run_id}{screen.flags}")
         lines.append(Text(MARGIN + more, style=FAINT))
     return lines
 
@@ -164,7 +164,7 @@ def _artefacts(view: View, screen: Screen) -> list[Text]:
 
 def _next(view: View, ending: Ending, run_id: str, screen: Screen) -> list[Text]:
     """What can be done now, each as the command that does it."""
-    again = [(f"phaseloop fork {run_id} --at {view.seq}", "n_fork"), (f"phaseloop show {run_id} --events", "n_events")]
+    again = [(f"phaseloop show {run_id} --events", "n_events")]
     if ending.state is RunState.COMPLETED:
         return _commands([(f"phaseloop show {run_id}", "n_show")], screen)
     if ending.state is RunState.CANCELLED or ending.code == "budget_exceeded":
@@ -177,6 +177,7 @@ def _next(view: View, ending: Ending, run_id: str, screen: Screen) -> list[Text]
 
 
 def _commands(pairs: Sequence[tuple[str, str]], screen: Screen) -> list[Text]:
+    pairs = [(command + screen.flags, key) for command, key in pairs]
     width = max(cell_len(command) for command, _ in pairs)
     lines = [Text(MARGIN + say(screen.language, "r_next"), style="bold")]
     for command, key in pairs:
@@ -192,4 +193,4 @@ def _waiting(view: View, run_id: str, screen: Screen) -> list[Text]:
     line.append("  " + printable(view.title), style="bold")
     commands = [c for gate in open_gates(view) for c in answer_commands(run_id, view, gate)]
     commands = commands or [f"phaseloop resume {run_id}"]
-    return [line, *(Text(MARGIN + command) for command in commands)]
+    return [line, *(Text(MARGIN + command + screen.flags) for command in commands)]

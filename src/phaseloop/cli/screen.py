@@ -37,7 +37,10 @@ class Output(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Screen:
-    """A terminal: `width` and `height` in cells, `zone` for times of day (`None`: the machine's own)."""
+    """A terminal: `width` and `height` in cells, `zone` for times of day (`None`: the machine's own).
+
+    `flags` are the options that a command printed on it needs to reach the same run, such as ` --store x`.
+    """
 
     kind: Kind = Kind.PLAIN
     width: int = _PIPE_WIDTH
@@ -47,6 +50,7 @@ class Screen:
     language: str = "en"
     zone: tzinfo | None = None
     encoding: str = "utf-8"
+    flags: str = ""
 
 
 def language_of(env: Mapping[str, str]) -> str:

@@ -3,30 +3,31 @@
 import asyncio
 import contextlib
 import json
-import os
 import sys
 from collections.abc import AsyncIterator, Callable
 from dataclasses import asdict, dataclass, field
 from functools import partial
 
-from phaseloop.cli.frame_head import Picture
-from phaseloop.cli.gate_card import gate_screen
-from phaseloop.cli.gate_prompt import GatePrompt, Talk
+from phaseloop.cli.asking import ask_here
+from phaseloop.cli.gate_words import answer_commands
 from phaseloop.cli.live import live_on
+from phaseloop.cli.opening import say
 from phaseloop.cli.plain import PlainTeller, follow_plain, waiting_lines
 from phaseloop.cli.policies import Policy, nobody
-from phaseloop.cli.programs import edit_in_editor, show_in_pager
+from phaseloop.cli.pulse import pulse
 from phaseloop.cli.result_card import exit_code, result_card
 from phaseloop.cli.screen import Kind, Screen, console_for
 from phaseloop.compose import App, now
-from phaseloop.core.errors import Fenced
+from phaseloop.core.errors import AnswerRefused
 from phaseloop.core.run_events import Who
 from phaseloop.core.state import RunState
 from phaseloop.core.values import Json
 from phaseloop.core.view_run import View, open_gates
-from phaseloop.core.views import apply
+from phaseloop.core.views import apply, view
 from phaseloop.engine.ports import Recorded
-from phaseloop.engine.results import run_result
+from phaseloop.engine.results import WaitingFor, run_result
+
+BEAT_SECONDS = 0.05  # how soon a JSON reader learns that a run rests
 
 
 @dataclass(slots=True)
@@ -43,52 +44,42 @@ class Session:
     seen: int = 0
     view: View = View()
     _held: Recorded | None = None
-    _refused: set[str] = field(default_factory=set[str])
+    _refused: set[tuple[str, str, int]] = field(default_factory=set[tuple[str, str, int]])
 
     async def go(self) -> int:
-        """Drive and show; the exit code of architecture section 11."""
+        """Drive and show; the exit code of architecture section 11. Raises what breaks a drive."""
         while True:
-            if await self._held_by_another():
-                await self._watch_until(lambda: self.view.over)
-                return await self._ended()
-            driving = asyncio.ensure_future(self.app.host.resume(self.run_id))
+            driving = self.app.drives.drive(self.run_id)
             try:
                 await self._show(driving)
-                state = await driving
-            except Fenced:
-                continue
+                state = await asyncio.shield(driving)
             finally:
-                driving.cancel()
-                with contextlib.suppress(asyncio.CancelledError, Fenced):
-                    await driving
+                if not driving.done():
+                    driving.cancel()
+                    await asyncio.gather(driving, return_exceptions=True)
             if state.over or not await self._answer(state):
                 return await self._ended()
 
     async def watch(self) -> int:
         """Show a run that others drive, until it rests or is over."""
-        await self._watch_until(lambda: self._rests())
+        resting = asyncio.ensure_future(self.app.drives.settled(self.run_id))
+        try:
+            await self._show(resting)
+        finally:
+            resting.cancel()
+            await asyncio.gather(resting, return_exceptions=True)
         return await self._ended()
 
-    def _rests(self) -> bool:
-        return self.view.over or bool(open_gates(self.view))
-
-    async def _held_by_another(self) -> bool:
-        holder = await self.app.store.leases.holder(self.run_id)
-        return holder is not None and holder != self.app.worker
-
     # ---- showing
-
-    async def _watch_until(self, done: Callable[[], bool]) -> None:
-        await self._follow(lambda view: done())
 
     async def _show(self, driving: "asyncio.Future[RunState]") -> None:
         """Show until the drive has stopped and everything it appended was shown."""
         last: list[int] = []
 
-        def stop(view: View) -> bool:
+        def stop(shown: View) -> bool:
             if driving.done() and not last:
                 last.append(1)
-                return view.over
+                return shown.over
             return driving.done()
 
         await self._follow(stop)
@@ -111,9 +102,7 @@ class Session:
 
     async def _follow_json(self, events: AsyncIterator[Recorded], stop: Callable[[View], bool]) -> None:
         """The events, one a line; the last one is held back, for it carries the result."""
-        from phaseloop.cli.pulse import pulse  # noqa: PLC0415 - only here
-
-        async with contextlib.aclosing(pulse(events, 0.05)) as beats:
+        async with contextlib.aclosing(pulse(events, BEAT_SECONDS)) as beats:
             async for recorded in beats:
                 if recorded is not None:
                     self._write_held()
@@ -130,65 +119,55 @@ class Session:
 
     # ---- gates
 
+    async def _waiting_for(self, state: RunState) -> tuple[WaitingFor, ...]:
+        """What a person is asked, by this run or by one below it."""
+        return run_result(self.run_id, state, await self.app.drives.waiting_child(state)).waiting_for
+
     async def _answer(self, state: RunState) -> bool:
         """Answer what the policy or the person here can; false when nobody here answers."""
-        for gate in run_result(self.run_id, state).waiting_for:
-            said = self.policy(gate) if gate.gate_id not in self._refused else None
-            if said is not None:
-                outcome, value, comment = said
+        gates = await self._waiting_for(state)
+        for gate in gates:
+            place = (gate.run_id, gate.gate_id, gate.version)
+            said = self.policy(gate) if place not in self._refused else None
+            if said is None:
+                continue
+            outcome, value, comment = said
+            try:
                 await self.app.answer(
-                    self.run_id, gate.gate_id, outcome, value=value, comment=comment, by=self.me, drive=False
+                    gate.run_id, gate.gate_id, outcome, value=value, comment=comment, by=self.me, drive=False
                 )
-                return True
-        return await self._ask_here()
-
-    async def _ask_here(self) -> bool:
-        """Ask the person at this terminal, when there is one."""
-        gates = open_gates(self.view)
-        if not gates or self.as_json or self.screen.kind is not Kind.LIVE or not sys.stdin.isatty():
-            return False
-        gate = gates[0]
-        console = console_for(self.screen, sys.stdout)
-        for line in gate_screen(Picture(self.run_id, self.view, now()), gate, self.screen):
-            console.print(line, soft_wrap=True)
-        env = os.environ
-        talk = Talk(
-            sys.stdin,
-            sys.stdout,
-            lambda text: edit_in_editor(text, env),
-            lambda text: show_in_pager(text, env, sys.stdout),
-            lambda schema, value: self.app.contracts.check(schema, value),
-        )
-        answer = await asyncio.to_thread(GatePrompt(self.view, gate, self.screen, talk).ask)
-        if answer is None:
-            return False
-        await self.app.answer(
-            self.run_id,
-            gate.id,
-            answer.outcome,
-            value=answer.value,
-            comment=answer.comment,
-            version=gate.version,
-            by=self.me,
-            drive=False,
-        )
-        return True
+            except AnswerRefused as refusal:
+                self._refused.add(place)
+                say(f"phaseloop: {refusal}")
+                continue
+            return True
+        at_terminal = not self.as_json and self.screen.kind is Kind.LIVE and sys.stdin.isatty()
+        return bool(gates) and at_terminal and await ask_here(self.app, gates[0], self.screen, self.me)
 
     # ---- the end
 
     async def _ended(self) -> int:
         state, _ = await self.app.host.load(self.run_id)
-        result = run_result(self.run_id, state)
+        below = await self.app.drives.waiting_child(state)
+        result = run_result(self.run_id, state, below)
         if self.as_json:
             wire = {k: v for k, v in asdict(result).items() if k != "waiting_for"}
-            wire["waiting_for"] = [g.gate_id for g in result.waiting_for]
+            wire["waiting_for"] = [asdict(gate) for gate in result.waiting_for]
             self._write_held({"result": wire})
-            return exit_code(self.view)
-        if self.view.over:
+        elif self.view.over:
             console = console_for(self.screen, sys.stdout)
             for line in result_card(self.view, self.run_id, self.screen):
                 console.print(line, soft_wrap=True)
         else:
             for text in waiting_lines(self.view, self.run_id, self.screen):
                 self.write(text)
+            if below is not None:
+                await self._say_below(below[0])
         return exit_code(self.view)
+
+    async def _say_below(self, run_id: str) -> None:
+        """The commands that answer what a run below this one asks."""
+        child = view(await self.app.store.read(run_id))
+        for gate in open_gates(child):
+            for command in answer_commands(run_id, child, gate):
+                self.write(command + self.screen.flags)

@@ -1,45 +1,91 @@
-"""What `phaseloop show` prints: a run as it stands, or one step with its calls and verdicts."""
+"""What `show` and `gates` print: a run as it stands, its history, one step, its open questions."""
 
 import json
 import sys
-from dataclasses import asdict
+from collections.abc import Sequence
+from dataclasses import asdict, replace
 from typing import Any
 
+from phaseloop.adapters.codec import Codec
+from phaseloop.cli.figures import printable
 from phaseloop.cli.frame import frame
 from phaseloop.cli.frame_head import Picture
-from phaseloop.cli.gate_words import answer_commands
+from phaseloop.cli.gate_words import answer_commands, gate_title
+from phaseloop.cli.options import Means
+from phaseloop.cli.plain import PlainTeller
 from phaseloop.cli.result_card import result_card
-from phaseloop.cli.screen import console_for, this_screen
+from phaseloop.cli.screen import Kind, Screen, console_for, shown, this_screen
 from phaseloop.compose import now
+from phaseloop.core.events import Event
 from phaseloop.core.machine import fold
+from phaseloop.core.plan_events import PlanUpdated
+from phaseloop.core.state import open_gates as gates_of_state
 from phaseloop.core.values import Json
 from phaseloop.core.view_run import open_gates
 from phaseloop.core.views import view
 from phaseloop.engine.ports import Recorded
-from phaseloop.engine.results import run_result
+from phaseloop.engine.results import run_result, waiting_for
 
 # ruff: noqa: T201 - this is what they print
+ENVELOPE = ("runId", "seq", "ts", "event", "v", "stepId", "activityId", "phaseId")
 
 
-def show_run(history: list[Recorded], as_json: bool, ascii_only: bool) -> None:
-    """The run's picture as the live view draws it, its open questions, and how it ended."""
+def _screen(ascii_only: bool, store: str | None) -> Screen:
+    return replace(this_screen(ascii_only=ascii_only), flags=Means(store).flags())
+
+
+def show_run(history: list[Recorded], as_json: bool, ascii_only: bool, store: str | None) -> None:
+    """The run's picture as the live view draws it, and how it ended or what it asks."""
     run_id = history[0].run_id
     if as_json:
-        wire = asdict(run_result(run_id, fold(history)))
-        print(json.dumps(wire, ensure_ascii=False, default=str))
+        print(json.dumps(asdict(run_result(run_id, fold(history))), ensure_ascii=False))
         return
-    screen = this_screen(ascii_only=ascii_only)
+    screen = _screen(ascii_only, store)
     console = console_for(screen, sys.stdout)
     drawn = view(history)
     at = drawn.at if drawn.ending is not None else now()
-    for line in frame(Picture(run_id, drawn, at, {}, False), screen):
+    whole = replace(screen, height=10_000)  # nothing folds: this is no live view
+    for line in [*frame(Picture(run_id, drawn, at, {}, False), whole), "", *result_card(drawn, run_id, screen)]:
         console.print(line, soft_wrap=True)
-    if drawn.ending is not None:
-        for line in result_card(drawn, run_id, screen):
-            console.print(line, soft_wrap=True)
+
+
+def show_events(history: Sequence[Recorded], codec: Codec, as_json: bool, ascii_only: bool) -> None:
+    """The history as one line per turning point, or all of it as JSON."""
+    if as_json:
+        for recorded in history:
+            print(json.dumps(codec.envelope(recorded), ensure_ascii=False))
+        return
+    teller = PlainTeller(history[0].run_id, replace(this_screen(ascii_only=ascii_only), kind=Kind.PLAIN))
+    for recorded in history:
+        for line in teller.tell(recorded):
+            print(line)
+    for line in teller.rest():
+        print(line)
+
+
+def show_gates(history: Sequence[Recorded], as_json: bool, ascii_only: bool, store: str | None) -> None:
+    """The open questions of one run, each with the commands that answer it."""
+    run_id = history[0].run_id
+    if as_json:
+        for gate_id, asked in gates_of_state(fold(history)):
+            print(json.dumps(asdict(waiting_for(gate_id, asked, run_id)), ensure_ascii=False))
+        return
+    screen = _screen(ascii_only, store)
+    drawn = view(history)
     for gate in open_gates(drawn):
+        head = f"{run_id}  {gate.id}  {printable(gate.activity_id)}  {gate_title(gate, screen.language)}"
+        print(shown(head, screen))
         for command in answer_commands(run_id, drawn, gate):
-            print(command)
+            print(shown(f"  {command}{screen.flags}", screen))
+
+
+def steps_of(event: Event) -> tuple[str, ...]:
+    """The steps that an event is about."""
+    if isinstance(event, PlanUpdated):
+        return event.added
+    step_id = getattr(event, "step_id", "")
+    scope = str(getattr(event, "scope", "")).split("/")
+    return (step_id, scope[1] if len(scope) > 1 and scope[0] in ("step", "judge") else step_id)
 
 
 def show_step(wires: list[dict[str, Json]], as_json: bool) -> None:
@@ -48,9 +94,8 @@ def show_step(wires: list[dict[str, Json]], as_json: bool) -> None:
         if as_json:
             print(json.dumps(wire, ensure_ascii=False))
             continue
-        hidden = ("runId", "seq", "ts", "event", "v", "stepId", "activityId", "phaseId")
-        body: dict[str, Any] = {name: value for name, value in wire.items() if name not in hidden}
+        body: dict[str, Any] = {name: value for name, value in wire.items() if name not in ENVELOPE}
         print(f"{wire['seq']:>5}  {wire['event']}")
         for name, value in body.items():
             text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-            print(f"       {name}: {text[:2000]}")
+            print(f"       {name}: {printable(text[:2000])}")

@@ -1,8 +1,9 @@
-"""What comes back over the border: reports of effects, asks of performers, words of people; and rulings."""
+"""What comes back over the border: the reports of effects. Words and asks have modules of their own."""
 
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from phaseloop.core.asks import Ask
 from phaseloop.core.call_events import Usage
 from phaseloop.core.limits import Limits
 from phaseloop.core.plan import Finding, Plan
@@ -10,6 +11,7 @@ from phaseloop.core.process import Definition
 from phaseloop.core.run_events import Who
 from phaseloop.core.tools import ToolSpec
 from phaseloop.core.values import Json, Object
+from phaseloop.core.words import Word
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,14 +37,14 @@ class Begin:
     definition: Definition
     limits: Limits
     tools: tuple[ToolSpec, ...] = ()
-    prompts: Object = field(default_factory=dict)
+    prompts: Object = field(default_factory=dict[str, Json])
     title: str = ""
     mode: str = "normal"
-    inputs: Object = field(default_factory=dict)
+    inputs: Object = field(default_factory=dict[str, Json])
     by: Who | None = None
-    complexity: Object = field(default_factory=dict)
-    budget: Object = field(default_factory=dict)
-    roles: Object = field(default_factory=dict)
+    complexity: Object = field(default_factory=dict[str, Json])
+    budget: Object = field(default_factory=dict[str, Json])
+    roles: Object = field(default_factory=dict[str, Json])
     parent_run_id: str = ""
     parent_step_id: str = ""
 
@@ -176,7 +178,7 @@ class ChildEnded:
     attempt: int
     child_run_id: str
     status: str
-    artifacts: Object = field(default_factory=dict)
+    artifacts: Object = field(default_factory=dict[str, Json])
     result: Json = None
     message: str = ""
 
@@ -194,158 +196,6 @@ class BreakerMoved:
     until: int = 0
 
 
-# ---- words of people and of policies
-
-
-@dataclass(frozen=True, slots=True)
-class Answered:
-    """An answer to version `version` of a gate; `key` makes a repeat harmless."""
-
-    gate_id: str
-    version: int
-    outcome: str
-    by: Who
-    value: Json = None
-    comment: str = ""
-    key: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Pause:
-    by: Who
-    reason: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Resume:
-    by: Who
-    reason: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Cancel:
-    by: Who
-    reason: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Reopen:
-    """A failed run goes on with more room; `limits` maps a counter to how much is added."""
-
-    by: Who
-    reason: str = ""
-    limits: Object = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class RaiseLimit:
-    by: Who
-    kind: str
-    limit: float
-
-
-@dataclass(frozen=True, slots=True)
-class AddNote:
-    by: Who
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class CatalogueMoved:
-    tools: tuple[ToolSpec, ...]
-
-
-# ---- asks: what must be durable before a performer goes on
-
-
-@dataclass(frozen=True, slots=True)
-class ModelCallWanted:
-    """Request `n` of `scope`; `prompt` only with the first one (contract section 3)."""
-
-    scope: str
-    n: int
-    role: str
-    model: str
-    fingerprint: str = ""
-    step_id: str = ""
-    attempt: int = 1
-    prompt: Json = None
-
-
-@dataclass(frozen=True, slots=True)
-class ToolCallWanted:
-    """Call `i` of reply `n`.
-
-    `locked`: the conflict key whose lease is held. `rested`: after how many tries back-off was slept.
-    `unavailable`: why it cannot be sent (an open breaker).
-    """
-
-    step_id: str
-    attempt: int
-    n: int
-    i: int
-    tool: str
-    args: Json
-    locked: str = ""
-    rested: int = 0
-    unavailable: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class ChildWanted:
-    """A SUBPROCESS step asks to start its child, or to be told how it ended."""
-
-    step_id: str
-    attempt: int
-    child_run_id: str
-    definition_id: str
-    inputs: Object = field(default_factory=dict)
-    parked: bool = False
-
-
-# ---- rulings
-
-
-@dataclass(frozen=True, slots=True)
-class Go:
-    """Act now. `call_id` names the call in reports; `tool` and `args` may be a fallback's or a person's edit."""
-
-    key: str
-    call_id: str = ""
-    tool: str = ""
-    args: Json = None
-
-
-@dataclass(frozen=True, slots=True)
-class Lock:
-    """Take the lease of this conflict key, then ask again with `locked` set to it."""
-
-    key: str
-
-
-@dataclass(frozen=True, slots=True)
-class Rest:
-    """Sleep `seconds`, then ask again with `rested` set to `tries`: back-off is slept outside the call."""
-
-    seconds: float
-    tries: int
-
-
-@dataclass(frozen=True, slots=True)
-class Serve:
-    """The answer is in the log."""
-
-    outcome: str
-    value: Json = None
-
-
-@dataclass(frozen=True, slots=True)
-class Wait:
-    """Not now; the ask stays and is ruled again after every batch."""
-
-
-Ask: TypeAlias = ModelCallWanted | ToolCallWanted | ChildWanted
-Ruling: TypeAlias = Go | Lock | Rest | Serve | Wait
 Report: TypeAlias = (
     Begin
     | Drive
@@ -365,5 +215,4 @@ Report: TypeAlias = (
     | TimerDue
     | BreakerMoved
 )
-Word: TypeAlias = Answered | Pause | Resume | Cancel | Reopen | RaiseLimit | AddNote | CatalogueMoved
 Answer: TypeAlias = Report | Ask | Word

@@ -14,7 +14,8 @@ from phaseloop.core.process import GateKind, phase_activities
 from phaseloop.core.run_events import ArtifactDrafted, LimitReached, RunPaused
 from phaseloop.core.run_tables import is_waiting
 from phaseloop.core.scheduling import bound_result, retried, start_next
-from phaseloop.core.state import ActivityStatus, CallStatus, PhaseStatus, RunState, RunStatus, open_gates
+from phaseloop.core.state import RunState, open_gates
+from phaseloop.core.statuses import ActivityStatus, CallStatus, PhaseStatus, RunStatus
 
 Move = Callable[[RunState, int], tuple[Event, ...]]
 
@@ -23,7 +24,12 @@ def automatic(state: RunState, at: int) -> tuple[Event, ...]:
     """The next facts that need no answer, or none. Nothing moves without a drive or while paused."""
     if state.status is not RunStatus.RUNNING or not state.drive:
         return ()
-    for next_move in MOVES:
+    for next_move in ANYTIME:
+        if facts := next_move(state, at):
+            return facts
+    if state.phase_index < 0 or state.phase.status is not PhaseStatus.ACTIVE:
+        return ()
+    for next_move in IN_PHASE:
         if facts := next_move(state, at):
             return facts
     return ()
@@ -62,17 +68,6 @@ def _is_wanted(state: RunState, asked: GateOpened) -> bool:
 
 def _entry(state: RunState, at: int) -> tuple[Event, ...]:
     return enter_next(state, at)
-
-
-def _in_phase(move: Move) -> Move:
-    """A move that only an active phase makes."""
-
-    def only_active(state: RunState, at: int) -> tuple[Event, ...]:
-        if state.phase_index < 0 or state.phase.status is not PhaseStatus.ACTIVE:
-            return ()
-        return move(state, at)
-
-    return only_active
 
 
 def _drafts(state: RunState, at: int) -> tuple[Event, ...]:
@@ -117,7 +112,8 @@ def _plan_at_hand(state: RunState, at: int) -> tuple[Event, ...]:
     only_people = bool(declared) and all(activity.type is ActivityType.HUMAN for activity in declared)
     if only_people and outputs and gate_made(state).issuperset(outputs):
         version = phase.plan.version + 1
-        return (PlanUpdated(phase.phase.phase_id, version, state.facts.goal, (), reason=phase.trigger),)
+        why = phase.failure or phase.feedback
+        return (PlanUpdated(phase.phase.phase_id, version, state.facts.goal, (), reason=phase.trigger, trigger=why),)
     return ()
 
 
@@ -145,26 +141,23 @@ def _bound_ends(state: RunState, at: int) -> tuple[Event, ...]:
 def _gives_up(state: RunState, at: int) -> tuple[Event, ...]:
     """A cap is reached: what runs ends, then the run fails with its best result."""
     phase = state.phase
-    if any(state.steps[sid].active for sid in phase.plan.order):
+    at_a_cap = phase.judged == "abort" or phase.refusals > state.limits.lint_reasks
+    if not at_a_cap or any(state.steps[sid].active for sid in phase.plan.order):
         return ()
     if phase.judged == "abort":
         return fail(state, "replans_exhausted", phase.failure or "; ".join(phase.issues))
-    if phase.refusals > state.limits.lint_reasks:
-        return fail(state, "plan_refused", "; ".join(finding.message for finding in phase.findings))
-    return ()
+    return fail(state, "plan_refused", "; ".join(finding.message for finding in phase.findings))
 
 
-MOVES: tuple[Move, ...] = (
-    _poisoned,
-    _doubts,
-    _orphans,
-    _entry,
-    _in_phase(_retries),
-    _in_phase(_bound_ends),
-    _in_phase(_drafts),
-    _in_phase(_gives_up),
-    _in_phase(_start_gate),
-    _in_phase(_plan_at_hand),
-    _in_phase(start_next),
-    _in_phase(leave),
+ANYTIME: tuple[Move, ...] = (_poisoned, _doubts, _orphans, _entry)
+IN_PHASE: tuple[Move, ...] = (
+    _retries,
+    _bound_ends,
+    _drafts,
+    _gives_up,
+    _start_gate,
+    _plan_at_hand,
+    start_next,
+    leave,
 )
+"""Moves that only an active phase makes; asked after those of `ANYTIME`."""

@@ -83,7 +83,7 @@ class ToolCallFinished:
 
 @dataclass(frozen=True, slots=True)
 class ToolCallDoubted:
-    """This process stopped waiting for a call: time-out, cut connection, cancel."""
+    """The wait for a call ended: time-out, cut connection, cancel."""
 
     call_id: str
     reason: str

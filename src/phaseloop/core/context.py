@@ -1,13 +1,13 @@
 """The named parts of the context, and who may see which (article 003 section 6.1, contract section 4)."""
 
-from collections.abc import Mapping
-
 from phaseloop.core.effects import Check, FinishedStep
 from phaseloop.core.language import language_of
+from phaseloop.core.paths import is_object
 from phaseloop.core.plan import ActivityType
 from phaseloop.core.process import text_in
 from phaseloop.core.references import Values
-from phaseloop.core.state import ActivityStatus, RunState, StepState, final_artifacts
+from phaseloop.core.state import RunState, StepState, final_artifacts
+from phaseloop.core.statuses import ActivityStatus
 from phaseloop.core.values import Json, Object
 
 
@@ -72,7 +72,7 @@ def checks_of(state: RunState, step: StepState) -> tuple[Check, ...]:
     if step.spec.output_schema:
         checks.append(Check("output", schema=step.spec.output_schema))
     artifact = state.facts.definition.artifacts.get(step.spec.produces or "")
-    if isinstance(artifact, Mapping) and artifact:
+    if is_object(artifact) and artifact:
         checks.append(Check(step.spec.produces or "", schema=artifact))
     if step.spec.type is not ActivityType.RULE and step.spec.activity_id is not None:
         for activity in state.facts.definition.activities:

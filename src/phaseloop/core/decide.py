@@ -4,25 +4,16 @@ from collections.abc import Callable
 from typing import Any
 
 from phaseloop.core import reactions
-from phaseloop.core.answers import (
-    Answer,
-    Answered,
-    Ask,
-    Cancel,
-    ChildWanted,
-    ModelCallWanted,
-    Ruling,
-    Serve,
-    ToolCallWanted,
-    Wait,
-    Word,
-)
+from phaseloop.core.answers import Answer
+from phaseloop.core.asks import Ask, ChildWanted, ModelCallWanted, Ruling, Serve, ToolCallWanted, Wait
 from phaseloop.core.automatic import automatic
 from phaseloop.core.events import Event
 from phaseloop.core.ledger import rule_tool
 from phaseloop.core.machine import evolve_all
 from phaseloop.core.model_calls import rule_model
-from phaseloop.core.state import ActivityStatus, RunState
+from phaseloop.core.state import RunState
+from phaseloop.core.statuses import ActivityStatus
+from phaseloop.core.words import Answered, Cancel, Word
 
 React = Callable[[RunState, Any, int], tuple[Event, ...]]
 

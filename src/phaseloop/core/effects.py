@@ -36,10 +36,10 @@ class MakePlan:
     phase_name: str = ""
     instruction: str = ""
     later_phases: tuple[str, ...] = ()
-    inputs: Object = field(default_factory=dict)
-    artifacts: Object = field(default_factory=dict)
+    inputs: Object = field(default_factory=dict[str, Json])
+    artifacts: Object = field(default_factory=dict[str, Json])
     outputs: tuple[str, ...] = ()
-    schemas: Object = field(default_factory=dict)
+    schemas: Object = field(default_factory=dict[str, Json])
     tools: tuple[ToolSpec, ...] = ()
     broken_tools: tuple[str, ...] = ()
     activities: tuple[Activity, ...] = ()
@@ -58,7 +58,7 @@ class Check:
     name: str
     schema: Object | None = None
     expression: str = ""
-    names: Object = field(default_factory=dict)
+    names: Object = field(default_factory=dict[str, Json])
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class RunStep:
     step: Step
     attempt: int
     goal: str
-    context: Object = field(default_factory=dict)
+    context: Object = field(default_factory=dict[str, Json])
     tools: tuple[ToolSpec, ...] = ()
     checks: tuple[Check, ...] = ()
     hint: str = ""
@@ -88,7 +88,7 @@ class EvaluateRule:
     step: Step
     attempt: int
     check: str
-    names: Object = field(default_factory=dict)
+    names: Object = field(default_factory=dict[str, Json])
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +136,7 @@ class EvaluateCondition:
     id: str
     subject: str
     expression: str
-    names: Object = field(default_factory=dict)
+    names: Object = field(default_factory=dict[str, Json])
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,8 +160,8 @@ class StartChild:
     child_run_id: str
     definition_id: str
     goal: str
-    inputs: Object = field(default_factory=dict)
-    outputs: Object = field(default_factory=dict)
+    inputs: Object = field(default_factory=dict[str, Json])
+    outputs: Object = field(default_factory=dict[str, Json])
 
 
 @dataclass(frozen=True, slots=True)

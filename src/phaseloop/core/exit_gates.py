@@ -2,15 +2,18 @@
 
 from phaseloop.core.events import Event
 from phaseloop.core.gate_events import GateOpened, GateResolved
-from phaseloop.core.gates import KIND_OUTCOMES, OUTCOMES, deadline, next_gate_id, policy_value
+from phaseloop.core.gate_policies import policy_value
+from phaseloop.core.gates import KIND_OUTCOMES, OUTCOMES, deadline, next_gate_id
 from phaseloop.core.language import language_of
 from phaseloop.core.machine_gates import POSITIVE
+from phaseloop.core.paths import is_object
 from phaseloop.core.plan import ActivityType
 from phaseloop.core.plan_events import ActivityCompleted, ActivityPaused, ActivityStarted
 from phaseloop.core.process import Activity, GateConfig, GateKind, GateMode, Phase, text_in
-from phaseloop.core.state import ActivityStatus, GateState, GateStatus, RunState
+from phaseloop.core.state import GateState, RunState
+from phaseloop.core.statuses import ActivityStatus, GateStatus
 from phaseloop.core.tools import Risk
-from phaseloop.core.values import Json
+from phaseloop.core.values import Json, Object
 from phaseloop.core.verdicts import pending_writes
 
 
@@ -110,10 +113,10 @@ def _payload(state: RunState, activity: Activity, config: GateConfig, is_exit: b
 def _prefilled(schema: dict[str, Json], shown: Json) -> Json:
     """Defaults of the form's schema, over them the shown artefact's own values."""
     properties = schema.get("properties")
-    fields = properties if isinstance(properties, dict) else {}
-    values = {n: field["default"] for n, field in fields.items() if isinstance(field, dict) and "default" in field}
-    known = shown.get("value") if isinstance(shown, dict) else None
-    if isinstance(known, dict):
+    fields = properties if is_object(properties) else {}
+    values = {n: field["default"] for n, field in fields.items() if is_object(field) and "default" in field}
+    known = shown.get("value") if is_object(shown) else None
+    if is_object(known):
         values.update({name: known[name] for name in fields if name in known})
     return values
 
@@ -161,7 +164,8 @@ def _complete(config: GateConfig, opened: GateOpened) -> bool:
     if config.human_mode is GateMode.SELECT:
         return len(config.options) == 1 or sum(option.recommended for option in config.options) == 1
     if config.human_mode is GateMode.FORM:
-        values, schema = opened.payload.get("values") or {}, config.schema or {}
+        values: dict[str, Json] = opened.payload.get("values") or {}
+        schema: Object = config.schema or {}
         return all(name in values for name in schema.get("required", ()))
     return True
 

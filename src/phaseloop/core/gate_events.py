@@ -22,7 +22,7 @@ class GateOpened:
     human_mode: GateMode
     title: str = ""
     prompt: str = ""
-    payload: Object = field(default_factory=dict)
+    payload: Object = field(default_factory=dict[str, Json])
     outcomes: tuple[str, ...] = ()
     is_exit_gate: bool = False
     phase_id: str = ""

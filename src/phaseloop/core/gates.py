@@ -1,8 +1,5 @@
 """Gates: how a question is asked, who may answer, what an answer does: contract 9, behaviours 2.7."""
 
-from dataclasses import replace
-
-from phaseloop.core.answers import Answered
 from phaseloop.core.call_events import ToolCallDoubted
 from phaseloop.core.errors import AnswerRefused
 from phaseloop.core.events import Event
@@ -11,15 +8,16 @@ from phaseloop.core.gate_events import (
     GateExpired,
     GateOpened,
     GateResolved,
-    GateTimedOut,
-    TimerFired,
     TimerSet,
 )
 from phaseloop.core.machine_gates import CHANGES, POSITIVE
+from phaseloop.core.paths import is_list, is_object
 from phaseloop.core.plan_events import ActivityCompleted, ActivityPaused, ActivityResumed
-from phaseloop.core.process import GateConfig, GateKind, GateMode, NoMatchPolicy
+from phaseloop.core.process import GateConfig, GateKind, GateMode
 from phaseloop.core.run_events import LimitReached, PhaseReopened, RunCancelled, RunFailed, Who
-from phaseloop.core.state import CallState, CallStatus, GateState, GateStatus, RunState, open_gates
+from phaseloop.core.state import CallState, GateState, RunState, open_gates
+from phaseloop.core.statuses import CallStatus, GateStatus
+from phaseloop.core.words import Answered
 
 OUTCOMES: dict[GateMode, tuple[str, ...]] = {
     GateMode.CONFIRM: ("confirm", "revise", "cancel"),
@@ -117,7 +115,7 @@ def shown_value(gate: GateState) -> object:
     """The artefact or the values that the question showed."""
     payload = gate.asked.payload
     artefact = payload.get("artefact")
-    return artefact.get("value") if isinstance(artefact, dict) else payload.get("values")
+    return artefact.get("value") if is_object(artefact) else payload.get("values")
 
 
 def _check(state: RunState, gate: GateState, answer: Answered) -> None:
@@ -153,7 +151,7 @@ def _check_value(state: RunState, gate: GateState, answer: Answered) -> None:
     asked = gate.asked
     if answer.outcome == "select":
         known = [option["id"] for option in asked.payload.get("options", ())]
-        chosen = answer.value if isinstance(answer.value, list) else [answer.value]
+        chosen = answer.value if is_list(answer.value) else [answer.value]
         if not chosen or any(option not in known for option in chosen):
             raise AnswerRefused(answer.gate_id, f"{answer.value!r} is none of {', '.join(map(str, known))}")
     if answer.outcome == "return_to":
@@ -161,9 +159,9 @@ def _check_value(state: RunState, gate: GateState, answer: Answered) -> None:
         if answer.value not in earlier:
             why = f"return_to needs the id of a phase that has begun: {', '.join(earlier)}"
             raise AnswerRefused(answer.gate_id, why)
-    if answer.outcome == "approve" and asked.kind is GateKind.TOOL_APPROVAL:
-        if not isinstance(answer.value, dict | None):
-            raise AnswerRefused(answer.gate_id, "edited arguments must be an object")
+    edits_arguments = answer.outcome == "approve" and asked.kind is GateKind.TOOL_APPROVAL
+    if edits_arguments and answer.value is not None and not is_object(answer.value):
+        raise AnswerRefused(answer.gate_id, "edited arguments must be an object")
 
 
 def after_resolution(state: RunState, gate: GateState, done: GateResolved, by: Who) -> tuple[Event, ...]:
@@ -221,82 +219,3 @@ def _held_elsewhere(state: RunState, gate: GateState) -> bool:
         and other.asked.request_id != gate.asked.request_id
         for other in state.gates.values()
     )
-
-
-def timed_out(state: RunState, timer_id: str, at: int) -> tuple[Event, ...]:
-    """A deadline passed: the gate's own policy acts, never a default of ours."""
-    if timer_id not in state.timers:
-        return ()
-    fired = TimerFired(timer_id)
-    gate = state.gates.get(timer_id.split("/")[0])
-    if gate is None or gate.status is not GateStatus.OPEN:
-        return (fired,)
-    policy = NoMatchPolicy(gate.asked.no_match_policy)
-    out = GateTimedOut(gate.asked.request_id, policy, gate.asks)
-    return (fired, out, *_by_policy(state, gate, policy, at))
-
-
-def _by_policy(state: RunState, gate: GateState, policy: NoMatchPolicy, at: int) -> tuple[Event, ...]:
-    config = gate_config(state, gate.asked.activity_id)
-    match policy:
-        case NoMatchPolicy.WAIT:
-            return ()
-        case NoMatchPolicy.ASK_AGAIN if gate.asks < config.max_asks:
-            return ask_again(gate, config, at)
-        case NoMatchPolicy.ESCALATE if gate.asks < 2 and config.escalate_to:
-            return ask_again(gate, config, at, (config.escalate_to,))
-        case NoMatchPolicy.CANCEL:
-            return _resolve(state, gate, "cancel")
-        case NoMatchPolicy.APPROVE if _positive(gate):
-            return _resolve(state, gate, _positive(gate))
-        case NoMatchPolicy.DEFAULT if config.default_outcome or _positive(gate):
-            return _resolve(state, gate, config.default_outcome or _positive(gate))
-        case _:
-            return _resolve(state, gate, next((o for o in gate.asked.outcomes if o in CHANGES), "cancel"))
-
-
-def _positive(gate: GateState) -> str:
-    """The gate's positive outcome, where a policy may give it: never in `approve` mode."""
-    if gate.asked.human_mode is GateMode.APPROVE:
-        return ""
-    return next((o for o in gate.asked.outcomes if o in POSITIVE), "")
-
-
-def _resolve(state: RunState, gate: GateState, outcome: str) -> tuple[Event, ...]:
-    done = GateResolved(
-        request_id=gate.asked.request_id,
-        activity_id=gate.asked.activity_id,
-        outcome=outcome,
-        by="timeout",
-        value=policy_value(gate, outcome),
-        comment="" if outcome in POSITIVE else "timeout",
-        rule=gate.asked.no_match_policy,
-    )
-    return (done, *after_resolution(state, gate, done, POLICY))
-
-
-def policy_value(gate: GateState, outcome: str) -> object:
-    """What a policy or `--yes` answers with: the recommended or only option, the prefilled values."""
-    payload = gate.asked.payload
-    if outcome == "select":
-        options = payload.get("options", ())
-        chosen = [o["id"] for o in options if o.get("recommended")] or [o["id"] for o in options][:1]
-        return chosen[:1]
-    return payload.get("values") if outcome == "submit" else None
-
-
-def ask_again(gate: GateState, config: GateConfig, at: int, approvers: tuple[str, ...] = ()) -> tuple[Event, ...]:
-    """The same gate, version + 1 (contract section 1)."""
-    asked = gate.asked
-    version = asked.version + 1
-    due, timer = deadline(asked.request_id, version, config, at)
-    again = replace(asked, version=version, timeout_at=due, approvers=approvers or asked.approvers)
-    return (again, *timer)
-
-
-def gate_config(state: RunState, activity_id: str) -> GateConfig:
-    """The declared configuration of a HUMAN activity, else the defaults."""
-    for activity in state.facts.definition.activities:
-        if activity.activity_id == activity_id and activity.gate is not None:
-            return activity.gate
-    return GateConfig()

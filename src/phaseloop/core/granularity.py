@@ -6,6 +6,7 @@ from itertools import pairwise
 
 from phaseloop.core.plan import ActivityType
 from phaseloop.core.process import Activity, Definition, GateMode, Phase, Text, text_in
+from phaseloop.core.values import Json
 
 LEVELS = ((3, 1), (7, 2), (12, 3), (18, 4))  # highest score of each level; above is 5
 PER_GATE, PER_CHILD, PER_WRITE, WHEN_UNCLEAR = 2, 3, 2, 2
@@ -19,6 +20,10 @@ class Complexity:
     level: int
     score: int
     reasons: tuple[str, ...] = ()
+
+    def recorded(self) -> dict[str, Json]:
+        """As it stands in `run_started`."""
+        return {"level": f"L{self.level}", "score": self.score, "reasons": list(self.reasons)}
 
 
 def assess(definition: Definition, goal: str, estimated_steps: int | None, unclear: bool) -> Complexity:

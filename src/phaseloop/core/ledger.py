@@ -1,14 +1,15 @@
 """The ledger: which tool call may be sent, which is answered from the record, which waits: contract 8."""
 
-from dataclasses import replace
-
-from phaseloop.core.answers import Go, Lock, Rest, Ruling, Serve, ToolCallWanted, Wait
+from phaseloop.core.asks import Go, Lock, Rest, Ruling, Serve, ToolCallWanted, Wait
 from phaseloop.core.call_events import HistoryDiverged, ToolCallFinished, ToolCallReused, ToolCallStarted
+from phaseloop.core.changes import replace
+from phaseloop.core.contention import goes_first, is_busy, needs_lock
 from phaseloop.core.events import Event
 from phaseloop.core.gate_events import GateOpened
 from phaseloop.core.machine import evolve_all
 from phaseloop.core.permissions import approval_gate, why_ask
-from phaseloop.core.state import CallState, CallStatus, ModelRecord, RunState, RunStatus
+from phaseloop.core.state import CallState, ModelRecord, RunState
+from phaseloop.core.statuses import CallStatus, RunStatus
 from phaseloop.core.tools import ToolSpec, conflict_key
 from phaseloop.core.values import Json, digest
 
@@ -39,26 +40,26 @@ def chain(state: RunState, ask: ToolCallWanted) -> list[CallState]:
 
 def call_key(state: RunState, ask: ToolCallWanted, tool: ToolSpec, args: Json) -> str:
     """The call's key. Identical calls are counted over recorded replies and steps, never by arrival."""
-    equal = stem(tool.name, args)
+    wanted = digest(tool.name, args)
+    equal = f"{tool.name}:{wanted}"
     if tool.reads:
-        return f"{equal}:{_earlier(state, ask, tool.name, args)}:{ask.step_id}:{ask.attempt}"
+        return f"{equal}:{_earlier(state, ask, equal, wanted)}:{ask.step_id}:{ask.attempt}"
     if not tool.repeatable:
         return f"{equal}:0"
     elsewhere = sum(
         entry.key.startswith(f"{equal}:") and entry.step_id != ask.step_id for entry in state.ledger.values()
     )
-    return f"{equal}:{elsewhere + _earlier(state, ask, tool.name, args)}"
+    return f"{equal}:{elsewhere + _earlier(state, ask, equal, wanted)}"
 
 
-def _earlier(state: RunState, ask: ToolCallWanted, tool: str, args: Json) -> int:
-    """How many identical calls come before this place in its attempt."""
-    wanted = digest(tool, args)
-    record = record_of(state, ask)
+def _earlier(state: RunState, ask: ToolCallWanted, equal: str, wanted: str) -> int:
+    """How many calls with this stem and digest come before this place in its attempt."""
     if ask.n:
+        record = record_of(state, ask)
         rows = enumerate(record.calls[: ask.n], 1)
         return sum(call == wanted for n, row in rows for i, call in enumerate(row) if (n, i) < (ask.n, ask.i))
     return sum(
-        call.n == 0 and call.i < ask.i and call.attempt == ask.attempt and call.asked.startswith(f"{tool}:{wanted}")
+        call.n == 0 and call.i < ask.i and call.attempt == ask.attempt and call.asked.startswith(equal)
         for call in state.calls.values()
         if call.step_id == ask.step_id
     )
@@ -103,8 +104,9 @@ def _go_on(state: RunState, ask: ToolCallWanted, calls: list[CallState], at: int
     if last.status is CallStatus.READY and (done := _done_already(state, ask, last, tool)) is not None:
         return (done,)
     if last.status is CallStatus.READY and _may_send(state, ask, last, tool, last.args):
-        started = _started(state, ask, last.call_id, tool, last.args, last.fallback_of)
-        return (replace(started, key=last.key) if last.tries else started,)
+        key = last.key if last.tries else call_key(state, ask, tool, last.args)
+        started = _started(state, ask, tool, key, last.call_id)
+        return (replace(started, args=last.args, fallback_of=last.fallback_of),)
     if last.status is CallStatus.FINISHED and last.next == "fallback":
         return _fall_back(state, ask, state.facts.tools[tool.fallback], last, at)
     return ()
@@ -121,9 +123,9 @@ def _done_already(state: RunState, ask: ToolCallWanted, call: CallState, tool: T
 def _fall_back(state: RunState, ask: ToolCallWanted, tool: ToolSpec, gave_up: CallState, at: int) -> tuple[Event, ...]:
     """The fallback asks a person where it would have to ask by itself."""
     why = why_ask(state, state.steps[ask.step_id], tool, ask.args)
-    if not why:
-        return _start(state, ask, tool, gave_up.call_id)
     key = call_key(state, ask, tool, ask.args)
+    if not why:
+        return _start(state, ask, tool, key, gave_up.call_id)
     asked, *more = approval_gate(state, replace(ask, tool=tool.name), tool, key, why, at)
     assert isinstance(asked, GateOpened)
     return (replace(asked, payload={**asked.payload, "fallbackOf": gave_up.call_id}), *more)
@@ -137,7 +139,7 @@ def _new_call(state: RunState, ask: ToolCallWanted, tool: ToolSpec, at: int) -> 
         return ()
     if (why := why_ask(state, state.steps[ask.step_id], tool, ask.args)) and not ask.unavailable:
         return approval_gate(state, ask, tool, key, why, at)
-    return _start(state, ask, tool, "")
+    return _start(state, ask, tool, key)
 
 
 def _reusable(state: RunState, ask: ToolCallWanted, tool: ToolSpec, key: str) -> str | None:
@@ -172,45 +174,46 @@ def _same_under_way(state: RunState, key: str) -> bool:
 
 
 def _is_under_way(state: RunState, call: CallState) -> bool:
-    """Sent and not ended, or still to be sent by an attempt that goes on: nobody sends for one that is over."""
+    """Sent and not ended, or still to be sent: by the last reply of an attempt that goes on, by nobody else."""
     if call.status in (CallStatus.STARTED, CallStatus.IN_DOUBT):
         return True
     step = state.steps.get(call.step_id)
-    goes_on = step is not None and step.active and step.attempt == call.attempt
-    return goes_on and call.status in (CallStatus.WAITING, CallStatus.READY)
+    if step is None or not step.active or step.attempt != call.attempt:
+        return False
+    record = state.records.get(f"step/{call.step_id}/{call.attempt}", _NO_RECORD)
+    return call.status in (CallStatus.WAITING, CallStatus.READY) and call.n == len(record.replies)
 
 
-def _start(state: RunState, ask: ToolCallWanted, tool: ToolSpec, fallback_of: str) -> tuple[Event, ...]:
-    key = call_key(state, ask, tool, ask.args)
+def _start(state: RunState, ask: ToolCallWanted, tool: ToolSpec, key: str, fallback_of: str = "") -> tuple[Event, ...]:
     if fallback_of and not tool.reads and (entry := state.ledger.get(key)) is not None:
         return (_reused(state, ask, tool, key, entry.call_id),)
     call_id = f"c{state.next_call}"
-    started = _started(state, ask, call_id, tool, ask.args, fallback_of)
+    started = _started(state, ask, tool, key, call_id)
+    if fallback_of:
+        started = replace(started, fallback_of=fallback_of)
     if ask.unavailable and not fallback_of:
         after = "fallback" if can_fall_back(state, tool) else ""
         error = f"{tool.name} is switched off: {ask.unavailable}"
         off = ToolCallFinished(call_id, "failed", error=error, error_kind="breaker", attempts=0, next=after)
         return (started, off)
-    if needs_lock(tool) and (ask.locked != conflict_key(tool, ask.args) or _busy(state, tool, ask.args)):
+    held = conflict_key(tool, ask.args)
+    if needs_lock(tool) and (ask.locked != held or is_busy(state, held)):
         return ()
     return (started,)
 
 
-def _started(
-    state: RunState, ask: ToolCallWanted, call_id: str, tool: ToolSpec, args: Json, fallback_of: str = ""
-) -> ToolCallStarted:
+def _started(state: RunState, ask: ToolCallWanted, tool: ToolSpec, key: str, call_id: str) -> ToolCallStarted:
     return ToolCallStarted(
         call_id=call_id,
         tool=tool.name,
-        key=call_key(state, ask, tool, args),
-        args=args,
+        key=key,
+        args=ask.args,
         activity_id=state.steps[ask.step_id].activity_id,
         step_id=ask.step_id,
         attempt=ask.attempt,
         n=ask.n,
         i=ask.i,
         read_only=tool.reads,
-        fallback_of=fallback_of,
     )
 
 
@@ -219,31 +222,12 @@ def can_fall_back(state: RunState, tool: ToolSpec) -> bool:
     return bool(tool.fallback) and tool.fallback in state.facts.tools and tool.fallback not in state.broken_tools
 
 
-def needs_lock(tool: ToolSpec) -> bool:
-    """Writes exclude writes of the same conflict key; reads only where their tool says so."""
-    return not tool.reads or tool.exclusive_reads
-
-
-def _busy(state: RunState, tool: ToolSpec, args: Json, but: str = "") -> bool:
-    """Whether another call of this run holds the conflict key."""
-    wanted = conflict_key(tool, args)
-    tools = state.facts.tools
-    return any(
-        call.call_id != but
-        and call.status in (CallStatus.STARTED, CallStatus.IN_DOUBT)
-        and needs_lock(tools[call.tool])
-        and conflict_key(tools[call.tool], call.args) == wanted
-        for call in state.calls.values()
-    )
-
-
 def _may_send(state: RunState, ask: ToolCallWanted, call: CallState, tool: ToolSpec, args: Json) -> bool:
     """Whether a ready call may leave now: rested, locked, and nobody in its way."""
     if call.next == "again" and ask.rested < call.tries:
         return False
-    return not needs_lock(tool) or (
-        ask.locked == conflict_key(tool, args) and not _busy(state, tool, args, call.call_id)
-    )
+    key = conflict_key(tool, args)
+    return not needs_lock(tool) or (ask.locked == key and not is_busy(state, key, call.call_id))
 
 
 def rule_tool(state: RunState, ask: ToolCallWanted) -> Ruling:
@@ -282,6 +266,6 @@ def _rule_new(state: RunState, ask: ToolCallWanted, tool: ToolSpec) -> Ruling:
 
 def _rule_lock(state: RunState, ask: ToolCallWanted, tool: ToolSpec, args: Json) -> Ruling:
     key = conflict_key(tool, args)
-    if needs_lock(tool) and ask.locked != key and not _busy(state, tool, args):
+    if needs_lock(tool) and ask.locked != key and not is_busy(state, key) and goes_first(state, ask.step_id, key):
         return Lock(key)
     return Wait()

@@ -20,7 +20,8 @@ from phaseloop.core.events import Event
 from phaseloop.core.machine_runs import with_phase
 from phaseloop.core.moves import CALL_MOVES, move
 from phaseloop.core.run_events import Stats
-from phaseloop.core.state import CallState, CallStatus, LedgerEntry, ModelRecord, RunState
+from phaseloop.core.state import CallState, LedgerEntry, ModelRecord, RunState
+from phaseloop.core.statuses import CallStatus
 
 
 def number(call_id: str) -> int:
@@ -55,7 +56,7 @@ def _model_call_finished(state: RunState, event: ModelCallFinished, at: int) -> 
     record = replace(record, replies=(*record.replies, reply), calls=(*record.calls, event.calls))
     used = Stats(1, event.usage.tokens_in, event.usage.tokens_out, event.cost_usd)
     state = replace(state, records={**state.records, event.scope: record}, idle_drives=0)
-    return _count(state, used)
+    return count_used(state, used)
 
 
 def add_stats(a: Stats, b: Stats) -> Stats:
@@ -71,7 +72,8 @@ def add_stats(a: Stats, b: Stats) -> Stats:
     )
 
 
-def _count(state: RunState, used: Stats) -> RunState:
+def count_used(state: RunState, used: Stats) -> RunState:
+    """The state after something was used, by the run and by its present phase."""
     state = replace(state, stats=add_stats(state.stats, used))
     if state.phase_index < 0:
         return state
@@ -98,8 +100,8 @@ def _tool_call_started(state: RunState, event: ToolCallStarted, at: int) -> RunS
         asked=event.key,
         fallback_of=event.fallback_of,
     )
-    state = with_call(state, call)
-    return replace(state, next_call=max(state.next_call, number(event.call_id) + 1))
+    state = replace(with_call(state, call), next_call=max(state.next_call, number(event.call_id) + 1))
+    return count_used(state, Stats(tool_calls=1))
 
 
 def _tool_call_finished(state: RunState, event: ToolCallFinished, at: int) -> RunState:

@@ -17,8 +17,10 @@ from phaseloop.core.gate_events import (
 from phaseloop.core.machine_calls import end_write, number, with_call
 from phaseloop.core.machine_runs import phase_at, with_phase
 from phaseloop.core.moves import CALL_MOVES, GATE_MOVES, PHASE_MOVES, move
+from phaseloop.core.paths import is_object
 from phaseloop.core.process import GateKind
-from phaseloop.core.state import CallState, CallStatus, GateState, GateStatus, PhaseStatus, RunState
+from phaseloop.core.state import CallState, GateState, RunState
+from phaseloop.core.statuses import CallStatus, GateStatus, PhaseStatus
 
 POSITIVE = frozenset({"confirm", "select", "other", "submit", "approve", "advance"})
 CHANGES = frozenset({"revise", "reject", "none_of_these"})
@@ -148,7 +150,7 @@ def _call_answered(state: RunState, gate: GateState, event: GateResolved) -> Run
     if call is None or name is None or call.status is CallStatus.FINISHED:  # cancelled, or ended by testimony
         return state
     call = replace(call, status=move(CALL_MOVES, call.status, name, f"call {call.call_id}"), gate_id="")
-    if name == "Approved" and isinstance(event.value, dict):
+    if name == "Approved" and is_object(event.value):
         call = replace(call, args=event.value)
     if name in ("Refused", "Abandoned"):
         why = f"refused by {event.user or event.by}" + (f": {event.comment}" if event.comment else "")

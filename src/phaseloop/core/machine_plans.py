@@ -5,6 +5,7 @@ from typing import Any
 
 from phaseloop.core.changes import replace
 from phaseloop.core.events import Event
+from phaseloop.core.machine_calls import count_used
 from phaseloop.core.machine_runs import phase_at, with_phase
 from phaseloop.core.moves import ACTIVITY_MOVES, move
 from phaseloop.core.plan import Step
@@ -19,7 +20,9 @@ from phaseloop.core.plan_events import (
     ResultJudged,
     SubprocessStarted,
 )
-from phaseloop.core.state import ActivityStatus, CallStatus, PhaseState, PlanFacts, RunState, StepState
+from phaseloop.core.run_events import Stats
+from phaseloop.core.state import PhaseState, PlanFacts, RunState, StepState
+from phaseloop.core.statuses import ActivityStatus, CallStatus
 from phaseloop.core.values import Json
 
 
@@ -61,6 +64,8 @@ def _plan_updated(state: RunState, event: PlanUpdated, at: int) -> RunState:
     phase = replace(phase, plan=plan, trigger="", refusals=0, findings=(), failure="", feedback="", judged="")
     state = replace(with_phase(state, phase, index), steps=steps, idle_drives=0)
     numbers = [int(sid[1:]) for sid in order]
+    if event.reason == "replan":
+        state = count_used(state, Stats(replans=1))
     return replace(
         state,
         next_step=max([state.next_step, *(n + 1 for n in numbers)]),
@@ -113,7 +118,8 @@ def _activity_started(state: RunState, event: ActivityStarted, at: int) -> RunSt
         failure="",
         judging="",
     )
-    return with_step(state, step)
+    state = with_step(state, step)
+    return count_used(state, Stats(retries=1)) if event.attempt > 1 else state
 
 
 def _activity_paused(state: RunState, event: ActivityPaused, at: int) -> RunState:
@@ -193,10 +199,11 @@ def _result_judged(state: RunState, event: ResultJudged, at: int) -> RunState:
         return _plan_judged(state, event)
     step = state.steps[event.step_id]
     output = event.output if event.output is not None else step.output
-    better = event.score > step.best_score and event.scope == "step"
+    asks = event.action == "ask"  # the verdict is still to come: what was said of the last attempt stands
+    better = event.score > step.best_score and event.scope == "step" and not asks
     changes: dict[str, Any] = {
-        "score": event.score,
-        "issues": event.issues,
+        "score": step.score if asks else event.score,
+        "issues": step.issues if asks and event.scope == "step" else event.issues,
         "output": output,
         "judging": {"ask": event.scope, "retry": "retry"}.get(event.action, ""),
         "best_score": event.score if better else step.best_score,

@@ -7,6 +7,7 @@ from phaseloop.core.changes import replace
 from phaseloop.core.events import Event
 from phaseloop.core.limits import Limits
 from phaseloop.core.moves import CALL_MOVES, PHASE_MOVES, move
+from phaseloop.core.paths import is_object
 from phaseloop.core.process import FLAT_PHASE
 from phaseloop.core.run_events import (
     ArtifactDrafted,
@@ -30,7 +31,8 @@ from phaseloop.core.run_events import (
     RunStarted,
     SnapshotTaken,
 )
-from phaseloop.core.state import ArtifactState, CallStatus, PhaseState, PhaseStatus, RunFacts, RunState
+from phaseloop.core.state import ArtifactState, PhaseState, RunFacts, RunState
+from phaseloop.core.statuses import CallStatus, PhaseStatus
 from phaseloop.core.values import Json
 
 
@@ -191,7 +193,7 @@ def _artifact_value(state: RunState, event: ArtifactDrafted | ArtifactFinalized)
     value = event.value if isinstance(event, ArtifactFinalized) else None
     if value is None and event.value_of:
         value = state.steps[event.value_of].output
-    if isinstance(event, ArtifactFinalized) and isinstance(value, dict):
+    if isinstance(event, ArtifactFinalized) and is_object(value):
         by = {"confirmedBy": event.confirmed_by, "approvedBy": event.approved_by}
         value = {**value, **{name: who for name, who in by.items() if who}}
     return value

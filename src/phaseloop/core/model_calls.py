@@ -1,9 +1,11 @@
 """Model calls: served from the record, or live and recorded (contract section 4)."""
 
-from phaseloop.core.answers import Go, ModelCallWanted, ModelReplied, Ruling, Serve, Wait
+from phaseloop.core.answers import ModelReplied
+from phaseloop.core.asks import Go, ModelCallWanted, Ruling, Serve, Wait
 from phaseloop.core.call_events import HistoryDiverged, ModelCallFinished, ModelCallStarted
 from phaseloop.core.events import Event
-from phaseloop.core.state import ActivityStatus, ModelRecord, RunState, RunStatus
+from phaseloop.core.state import ModelRecord, RunState
+from phaseloop.core.statuses import ActivityStatus, RunStatus
 from phaseloop.core.wanted import judge_plan_id, plan_id
 
 _NO_RECORD = ModelRecord()

@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from phaseloop.core.errors import IllegalMove
 from phaseloop.core.events import EVENT_TYPES
-from phaseloop.core.state import ActivityStatus, CallStatus, GateStatus, PhaseStatus, RunStatus
+from phaseloop.core.statuses import ActivityStatus, CallStatus, GateStatus, PhaseStatus, RunStatus
 
 Status = TypeVar("Status", bound=StrEnum)
 Moves = Mapping[Status, Mapping[str, Status]]

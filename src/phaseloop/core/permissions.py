@@ -1,16 +1,18 @@
 """Which writes run without a question, and the question for the others (contract section 8)."""
 
-import re
 from collections.abc import Iterator
 
-from phaseloop.core.answers import ToolCallWanted
+from phaseloop.core.asks import ToolCallWanted
 from phaseloop.core.events import Event
 from phaseloop.core.gate_events import GateOpened
+from phaseloop.core.grounding import ground, leaves
+from phaseloop.core.paths import is_object
 from phaseloop.core.plan_events import ActivityPaused
 from phaseloop.core.process import GateKind, GateMode
-from phaseloop.core.state import ActivityStatus, CallStatus, RunState, StepState, final_artifacts
+from phaseloop.core.state import RunState, StepState, final_artifacts
+from phaseloop.core.statuses import ActivityStatus, CallStatus
 from phaseloop.core.tools import Risk, ToolSpec
-from phaseloop.core.values import Json, canonical
+from phaseloop.core.values import Json
 
 
 def why_ask(state: RunState, step: StepState, tool: ToolSpec, args: Json) -> str:
@@ -37,37 +39,39 @@ def why_ask(state: RunState, step: StepState, tool: ToolSpec, args: Json) -> str
 
 def _identity(tool: ToolSpec, args: Json) -> Iterator[tuple[str, Json]]:
     """The identity arguments that are there, by name."""
-    if isinstance(args, dict):
+    if is_object(args):
         for name in tool.identity:
             if args.get(name) not in (None, "", [], {}):
                 yield name, args[name]
 
 
 def _is_known(state: RunState, step: StepState, value: Json) -> bool:
-    """Whether a value stands in the request, an artefact, an input, or a trusted read's result."""
-    if isinstance(value, list):
-        return all(_is_known(state, step, item) for item in value)
-    text = value if isinstance(value, str) else canonical(value)
-    whole = re.compile(rf"(?<![\w.]){re.escape(text)}(?![\w])", re.IGNORECASE)
-    return any(whole.search(source) for source in _trusted_texts(state, step))
+    """Whether every text and number of it stands in the request, an artefact, an input or a trusted result."""
+    unknown = list(leaves(value))
+    for source in _trusted(state, step):
+        if not unknown:
+            break
+        known = ground(source)
+        unknown = [leaf for leaf in unknown if not known.holds(leaf)]
+    return not unknown
 
 
-def _trusted_texts(state: RunState, step: StepState) -> Iterator[str]:
+def _trusted(state: RunState, step: StepState) -> Iterator[Json]:
     facts = state.facts
     yield facts.goal
-    yield canonical(facts.inputs)
-    yield canonical(final_artifacts(state))
+    yield dict(facts.inputs)
+    yield final_artifacts(state)
     for gate in state.gates.values():
         if gate.user:
-            yield canonical([gate.value, gate.comment])
+            yield [gate.value, gate.comment]
     for sid in state.phase.plan.order:
         other = state.steps[sid]
         if other.status is ActivityStatus.COMPLETED and not other.tainted:
-            yield canonical(other.output)
+            yield other.output
     for call in state.calls.values():
         trusted = call.tool in facts.tools and not facts.tools[call.tool].untrusted
         if call.step_id == step.spec.id and call.status is CallStatus.FINISHED and trusted:
-            yield canonical(call.value)
+            yield call.value
 
 
 def approval_gate(

@@ -5,6 +5,7 @@ from phaseloop.core.errors import UnresolvedReference
 from phaseloop.core.events import Event
 from phaseloop.core.exit_gates import advance_gate, blocked_gate, gate_of, human_gate, passed
 from phaseloop.core.gate_events import GateExpired
+from phaseloop.core.paths import is_object
 from phaseloop.core.plan import ActivityType
 from phaseloop.core.plan_events import ResultJudged
 from phaseloop.core.process import Activity, GateMode, Phase, phase_activities
@@ -21,8 +22,9 @@ from phaseloop.core.run_events import (
     RunCompleted,
     RunFailed,
 )
-from phaseloop.core.state import ActivityStatus, PhaseState, PhaseStatus, RunState, open_gates
-from phaseloop.core.values import Json
+from phaseloop.core.state import ArtifactState, GateState, PhaseState, RunState, open_gates
+from phaseloop.core.statuses import ActivityStatus, PhaseStatus
+from phaseloop.core.values import Json, Object
 from phaseloop.core.verdicts import can_replan, pending_writes
 
 
@@ -129,7 +131,7 @@ def leave(state: RunState, at: int) -> tuple[Event, ...]:
         waiting_for = "advance"
     reached: tuple[Event, ...] = ()
     if not phase.exit_reached:
-        contract = {"satisfied": True, "missing": []}
+        contract: Object = {"satisfied": True, "missing": []}
         reached = (PhaseExitReached(phase.phase.phase_id, contract, waiting_for),)
     if waiting_for == "human":
         gate = _human(state, phase.phase.exit_human_activity_id)
@@ -197,32 +199,42 @@ def _complete(state: RunState, missing: tuple[str, ...], at: int) -> tuple[Event
         max(0, at - phase.started_at),
         phase.stats,
     )
-    return (*(final for final in finals if final is not None), done)
+    return (*finals, done)
 
 
-def _final(state: RunState, name: str) -> ArtifactFinalized | None:
-    """The artefact as it was shown, edited, or made by the person who answered."""
-    draft = state.artifacts.get(name)
+def _final(state: RunState, name: str) -> ArtifactFinalized:
+    """The artefact as it was shown, edited, or made by the person who answered (contract section 6)."""
+    known = state.artifacts.get(name)
+    draft = known if known is not None and known.valid else None
     phase = state.phase.phase
-    gate = gate_of(state, phase.exit_human_activity_id or "")
     maker = next((a for a in state.facts.definition.activities if a.produces == name and a.gate), None)
-    if draft is None and maker is not None:
-        gate = gate_of(state, maker.activity_id)
-    said = gate.value if gate is not None and (draft is None or gate.asked.is_exit_gate) else None
-    shown = gate.asked.payload.get("artefact") if gate is not None else None
-    about_this = draft is None or (isinstance(shown, dict) and shown.get("name") == name)
+    asks = maker.activity_id if draft is None and maker is not None else phase.exit_human_activity_id or ""
+    gate = gate_of(state, asks)
     approves = gate is not None and gate.asked.human_mode is GateMode.APPROVE
     who = (gate.user or gate.by) if gate is not None else ""
     return ArtifactFinalized(
         name=name,
-        version=(draft.version if draft else 0) + (1 if draft is None else 0),
-        produced_by_activity_id=draft.activity_id if draft else (maker.activity_id if maker else ""),
+        version=draft.version if draft else (known.version if known else 0) + 1,
+        produced_by_activity_id=draft.activity_id if draft else asks,
         phase_id=phase.phase_id,
-        value=said if about_this else None,
+        value=_said(gate, name, draft) if gate is not None else None,
         value_of=draft.step_id if draft else "",
         confirmed_by="" if approves else who,
         approved_by=who if approves else "",
     )
+
+
+def _said(gate: GateState, name: str, draft: ArtifactState | None) -> Json:
+    """The value a person gave for the artefact: made by a form, edited as a whole, or fields laid over an object."""
+    if draft is None or gate.value is None:
+        return gate.value
+    shown = gate.asked.payload.get("artefact")
+    if not gate.asked.is_exit_gate or not is_object(shown) or shown.get("name") != name:
+        return None
+    if not gate.asked.payload.get("schema"):
+        return gate.value
+    both = is_object(draft.value) and is_object(gate.value)
+    return {**draft.value, **gate.value} if both else None  # the gate's own fields never replace a text
 
 
 def fail(state: RunState, code: str, why: str, activity_id: str = "") -> tuple[Event, ...]:

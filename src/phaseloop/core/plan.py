@@ -23,7 +23,7 @@ class Call:
     """The tool call of a bound step; `args` holds literals, `$ref` and `$tmpl`."""
 
     tool: str
-    args: Object = field(default_factory=dict)
+    args: Object = field(default_factory=dict[str, Json])
 
 
 @dataclass(frozen=True, slots=True)

@@ -133,7 +133,7 @@ class SubprocessStarted:
     child_run_id: str
     definition_id: str
     attempt: int = 1
-    inputs: Object = field(default_factory=dict)
+    inputs: Object = field(default_factory=dict[str, Json])
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,5 +142,5 @@ class SubprocessCompleted:
     step_id: str
     child_run_id: str
     status: str
-    artifacts: Object = field(default_factory=dict)
+    artifacts: Object = field(default_factory=dict[str, Json])
     message: str = ""

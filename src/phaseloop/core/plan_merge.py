@@ -1,7 +1,6 @@
 """Merging neighbouring open steps of a plan that is too long (contract section 5)."""
 
-from dataclasses import replace
-
+from phaseloop.core.changes import replace
 from phaseloop.core.plan import Finding, Plan, Severity, Step
 from phaseloop.core.plan_references import step_needs
 from phaseloop.core.plan_scope import PlanScope
@@ -16,10 +15,12 @@ def merge_steps(plan: Plan, scope: PlanScope, notes: list[Finding]) -> Plan:
     Only open steps without an activity, a product, a condition or a schema, whose output nobody refers to.
     The steps must stand in the order of their dependencies, so that no circle can arise.
     """
+    extra = len([step for step in plan.steps if step.id not in scope.finished]) - scope.max_steps
+    if extra <= 0:
+        return plan
     groups = [[step] for step in plan.steps]
     mergeable = _mergeable(plan, scope)
-    extra = len([step for step in plan.steps if step.id not in scope.finished]) - scope.max_steps
-    for _ in range(max(extra, 0)):
+    for _ in range(extra):
         pairs = [
             place
             for place in range(len(groups) - 1)

@@ -2,8 +2,8 @@
 
 import re
 from collections.abc import Container, Mapping
-from dataclasses import replace
 
+from phaseloop.core.changes import replace
 from phaseloop.core.plan import Call, Plan, Step
 from phaseloop.core.references import rename, step_references
 
@@ -33,7 +33,9 @@ def rename_condition(expression: str, mapping: Mapping[str, str]) -> str:
 def step_needs(step: Step, labels: Container[str]) -> tuple[str, ...]:
     """The steps whose output `step` uses: by reference, known or not, and by name in `only_if`."""
     named = step_references([step.call.args if step.call else None, step.each])
-    asked = (name for name in condition_names(step.only_if or "") if name in labels)
+    if step.only_if is None:
+        return named
+    asked = (name for name in condition_names(step.only_if) if name in labels)
     return tuple(dict.fromkeys((*named, *asked)))
 
 

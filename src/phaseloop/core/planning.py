@@ -1,11 +1,12 @@
 """Adopting a plan: linted, repaired, given its step ids, laid over the old one as a diff: contract 5."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from phaseloop.core.answers import Planned, PlanningFailed
+from phaseloop.core.changes import replace
 from phaseloop.core.events import Event
 from phaseloop.core.lint import lint
+from phaseloop.core.paths import is_object
 from phaseloop.core.plan import ActivityType, Call, Finding, Plan, Severity, Step
 from phaseloop.core.plan_events import PlanRefused, PlanRepaired, PlanUpdated
 from phaseloop.core.plan_references import rename_step
@@ -14,7 +15,8 @@ from phaseloop.core.plan_text import normalise
 from phaseloop.core.process import Activity, phase_activities
 from phaseloop.core.references import rename
 from phaseloop.core.repair import repair
-from phaseloop.core.state import ActivityStatus, PhaseStatus, RunState, final_artifacts
+from phaseloop.core.state import RunState, final_artifacts
+from phaseloop.core.statuses import ActivityStatus, PhaseStatus
 from phaseloop.core.values import canonical
 from phaseloop.core.verdicts import allowed_tools
 
@@ -188,7 +190,7 @@ def _approver(state: RunState) -> str:
     """Who approved the plan that the phase was given."""
     artifact = state.artifacts.get(state.phase.phase.plan_from or "")
     value = artifact.value if artifact is not None else None
-    return str(value.get("approvedBy") or value.get("confirmedBy") or "") if isinstance(value, dict) else ""
+    return str(value.get("approvedBy") or value.get("confirmedBy") or "") if is_object(value) else ""
 
 
 def _names(state: RunState, plan: Plan, kept: frozenset[str], pending: frozenset[str]) -> Mapping[str, str]:

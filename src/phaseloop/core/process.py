@@ -85,7 +85,7 @@ class Activity:
     type: ActivityType
     phase_ref: str = ""
     title: Text = ""
-    config: Object = field(default_factory=dict)
+    config: Object = field(default_factory=dict[str, Json])
     gate: GateConfig | None = None
     optional: bool = False
     produces: str | None = None
@@ -118,9 +118,9 @@ class Definition:
     title: Text = ""
     phases: tuple[Phase, ...] = ()
     activities: tuple[Activity, ...] = ()
-    artifacts: dict[str, Json] = field(default_factory=dict)
-    inputs: dict[str, Json] = field(default_factory=dict)
-    limits: Object = field(default_factory=dict)
+    artifacts: dict[str, Json] = field(default_factory=dict[str, Json])
+    inputs: dict[str, Json] = field(default_factory=dict[str, Json])
+    limits: Object = field(default_factory=dict[str, Json])
     phase_granularity: str = "declared"
 
 

@@ -4,40 +4,31 @@ from collections.abc import Callable
 from typing import Any
 
 from phaseloop.core.answers import (
-    AddNote,
     Answer,
-    Answered,
     Begin,
     BreakerMoved,
-    Cancel,
-    CatalogueMoved,
     Checked,
     ChildEnded,
-    ChildWanted,
     ConditionKnown,
     Drive,
-    ModelCallWanted,
     ModelReplied,
-    Pause,
     PlanJudged,
     Planned,
     PlanningFailed,
-    RaiseLimit,
-    Reopen,
-    Resume,
     StepJudged,
     StepRaised,
     StepReturned,
     TimerDue,
-    ToolCallWanted,
     ToolReturned,
     ToolUnsure,
     Verified,
 )
+from phaseloop.core.asks import ChildWanted, ModelCallWanted, ToolCallWanted
 from phaseloop.core.call_events import BreakerClosed, BreakerOpened, HistoryDiverged
 from phaseloop.core.errors import WrongUse
 from phaseloop.core.events import Event
-from phaseloop.core.gates import answered, cancelled, timed_out
+from phaseloop.core.gate_policies import timed_out
+from phaseloop.core.gates import answered, cancelled
 from phaseloop.core.ledger import tool_wanted
 from phaseloop.core.machine_runs import RAISABLE
 from phaseloop.core.model_calls import model_replied, model_wanted
@@ -57,7 +48,8 @@ from phaseloop.core.run_events import (
     RunStarted,
     SnapshotTaken,
 )
-from phaseloop.core.state import RunState, RunStatus
+from phaseloop.core.state import RunState
+from phaseloop.core.statuses import RunStatus
 from phaseloop.core.step_results import (
     checked,
     current_step,
@@ -69,6 +61,8 @@ from phaseloop.core.step_results import (
 )
 from phaseloop.core.values import Json
 from phaseloop.core.verdicts import Result, judge_step, step_failed
+from phaseloop.core.wanted import open_questions
+from phaseloop.core.words import AddNote, Answered, Cancel, CatalogueMoved, Pause, RaiseLimit, Reopen, Resume
 
 Facts = tuple[Event, ...]
 
@@ -137,7 +131,8 @@ def _step_raised(state: RunState, answer: StepRaised, at: int) -> Facts:
 
 
 def _condition_known(state: RunState, answer: ConditionKnown, at: int) -> Facts:
-    if answer.subject in state.conditions:
+    asked = (subject for subject, _ in open_questions(state))
+    if state.over or answer.subject in state.conditions or answer.subject not in asked:
         return ()
     return (ConditionEvaluated(answer.subject, answer.expression, answer.value, answer.error),)
 
@@ -181,7 +176,7 @@ def _child_ended(state: RunState, answer: ChildEnded, at: int) -> Facts:
 def _child_output(state: RunState, activity_id: str, answer: ChildEnded) -> Json:
     """The child's artefacts under the names that the activity maps them to; its result without a mapping."""
     activity = next((a for a in state.facts.definition.activities if a.activity_id == activity_id), None)
-    mapping = (activity.config.get("outputs") if activity else None) or {}
+    mapping: dict[str, str] = (activity.config.get("outputs") if activity else None) or {}
     mapped = {mine: answer.artifacts.get(theirs) for mine, theirs in mapping.items()}
     if not mapped:
         return answer.result
@@ -189,7 +184,7 @@ def _child_output(state: RunState, activity_id: str, answer: ChildEnded) -> Json
 
 
 def _breaker_moved(state: RunState, answer: BreakerMoved, at: int) -> Facts:
-    if answer.is_open == (answer.tool in state.broken_tools):
+    if state.over or answer.is_open == (answer.tool in state.broken_tools):
         return ()
     if answer.is_open:
         return (BreakerOpened(answer.tool, answer.failures, answer.until),)

@@ -1,9 +1,9 @@
 """Plan repair: rewrites that code can prove right, each one recorded (architecture section 5)."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import TypeAlias
 
+from phaseloop.core.changes import replace
 from phaseloop.core.plan import Call, Finding, Plan, Severity, Step
 from phaseloop.core.plan_merge import merge_steps
 from phaseloop.core.plan_references import rename_plan, step_needs
@@ -59,17 +59,17 @@ def _tool_names(plan: Plan, scope: PlanScope, notes: Notes) -> Plan:
     exact = {tool.name for tool in scope.tools}
 
     def right(step: Step, name: str) -> str:
-        found = names.get(_loose(name))
-        if name in exact or not found:
+        if name in exact or not (found := names.get(_loose(name))):
             return name
         notes.append(_note("tool-renamed", f"step {step.id!r}: tool {name!r} is written {found!r}", step.id))
         return found
 
     def change(step: Step) -> Step:
-        if step.tool_hint:
-            step = replace(step, tool_hint=right(step, step.tool_hint))
-        if step.call:
-            step = replace(step, call=Call(right(step, step.call.tool), step.call.args))
+        hint, call = step.tool_hint, step.call
+        if hint and (name := right(step, hint)) != hint:
+            step = replace(step, tool_hint=name)
+        if call and (name := right(step, call.tool)) != call.tool:
+            step = replace(step, call=Call(name, call.args))
         return step
 
     return _each_pending(plan, scope, change)

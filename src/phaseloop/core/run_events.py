@@ -52,13 +52,13 @@ class RunStarted:
     definition_id: str = "flat"
     definition_version: str = "1"
     mode: str = "normal"
-    inputs: Object = field(default_factory=dict)
+    inputs: Object = field(default_factory=dict[str, Json])
     by: Who | None = None
-    complexity: Object = field(default_factory=dict)
+    complexity: Object = field(default_factory=dict[str, Json])
     phases: tuple[PhaseRow, ...] = ()
-    budget: Object = field(default_factory=dict)
-    thresholds: Object = field(default_factory=dict)
-    roles: Object = field(default_factory=dict)
+    budget: Object = field(default_factory=dict[str, Json])
+    thresholds: Object = field(default_factory=dict[str, Json])
+    roles: Object = field(default_factory=dict[str, Json])
     parent_run_id: str = ""
     parent_step_id: str = ""
 
@@ -70,7 +70,7 @@ class SnapshotTaken:
     definition: Definition
     limits: Limits
     tools: tuple[ToolSpec, ...] = ()
-    prompts: Object = field(default_factory=dict)
+    prompts: Object = field(default_factory=dict[str, Json])
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ class RunResumed:
 class RunReopened:
     by: Who
     reason: str = ""
-    limits: Object = field(default_factory=dict)
+    limits: Object = field(default_factory=dict[str, Json])
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +112,9 @@ class RunCompleted:
 
 @dataclass(frozen=True, slots=True)
 class RunFailed:
-    """`code`: replans_exhausted, retries_exhausted, budget_exceeded, entry_condition_false, contract_unmet, internal."""
+    """`code`: replans_exhausted, retries_exhausted, revisions_exhausted, plan_refused, contract_unmet, budget_exceeded,
+    entry_condition_false or internal.
+    """
 
     code: str
     reason: str
@@ -190,7 +192,7 @@ class PhaseExitReached:
     """`contract`: `{satisfied, missing}`; `waiting_for`: human, advance or none."""
 
     phase_id: str
-    contract: Object = field(default_factory=dict)
+    contract: Object = field(default_factory=dict[str, Json])
     waiting_for: str = "none"
 
 

@@ -1,6 +1,7 @@
 """The derived rows of one run, computed from its state (contract section 3)."""
 
-from phaseloop.core.state import RunState, RunStatus, open_gates
+from phaseloop.core.state import RunState, open_gates
+from phaseloop.core.statuses import RunStatus
 from phaseloop.core.tables import GateRow, RunRow, Tables, TimerRow
 
 

@@ -2,16 +2,19 @@
 
 from collections.abc import Iterator
 
-from phaseloop.core.answers import ToolCallWanted
+from phaseloop.core.asks import ToolCallWanted
+from phaseloop.core.contention import needs_lock
 from phaseloop.core.context import checks_of, values_of
 from phaseloop.core.errors import UnresolvedReference
 from phaseloop.core.events import Event
-from phaseloop.core.ledger import needs_lock, tool_wanted
-from phaseloop.core.machine import evolve
+from phaseloop.core.ledger import tool_wanted
+from phaseloop.core.machine import evolve, evolve_all
+from phaseloop.core.paths import is_list
 from phaseloop.core.plan import ActivityType
 from phaseloop.core.plan_events import ActivityCompleted, ActivityStarted
 from phaseloop.core.references import Values, resolve, step_references
-from phaseloop.core.state import ActivityStatus, CallState, CallStatus, RunState, StepState
+from phaseloop.core.state import CallState, RunState, StepState
+from phaseloop.core.statuses import ActivityStatus, CallStatus
 from phaseloop.core.tools import EffectClass
 from phaseloop.core.values import Json, Object
 from phaseloop.core.verdicts import Result, effect_of, judge_step, step_failed
@@ -51,8 +54,8 @@ def start_next(state: RunState, at: int) -> tuple[Event, ...]:
 def _is_skipped(state: RunState, step: StepState) -> bool:
     """Its own condition is false, or an output that it needs was skipped (contract section 5)."""
     spec = step.spec
-    needed = step_references([spec.call.args if spec.call else None, spec.each])
-    if any(state.steps[sid].status is ActivityStatus.SKIPPED for sid in needed if sid in state.steps):
+    skipped = {sid for sid, known in state.steps.items() if known.status is ActivityStatus.SKIPPED}
+    if skipped and skipped.intersection(step_references([spec.call.args if spec.call else None, spec.each])):
         return True
     return spec.only_if is not None and state.conditions.get(condition_subject(state, step), True) is False
 
@@ -113,9 +116,10 @@ def _started_bound(state: RunState, step: StepState, started: ActivityStarted, a
         return tuple(facts)
     for i, call in enumerate(calls):
         ask = ToolCallWanted(step.spec.id, started.attempt, 0, i, call["tool"], call["args"])
-        for fact in tool_wanted(state, ask, at):
-            facts.append(fact)
-            state = evolve(state, fact, at)
+        new = tool_wanted(state, ask, at)
+        facts += new
+        if i + 1 < len(calls):
+            state = evolve_all(state, new, at)
     return tuple(facts)
 
 
@@ -137,7 +141,7 @@ def bound_calls(state: RunState, step: StepState) -> tuple[Object, ...]:
     if step.spec.each is None:
         return ({"tool": call.tool, "args": resolve(dict(call.args), values)},)
     items = resolve(dict(step.spec.each), values)
-    if not isinstance(items, list):
+    if not is_list(items):
         raise UnresolvedReference("each", f"needs a list, got {type(items).__name__}")
     return tuple(
         {

@@ -2,79 +2,15 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 
 from phaseloop.core.gate_events import GateAnswered, GateOpened
 from phaseloop.core.limits import Limits
 from phaseloop.core.plan import Finding, Step
 from phaseloop.core.process import FLAT, Definition, Phase
 from phaseloop.core.run_events import Stats, Who
+from phaseloop.core.statuses import ActivityStatus, CallStatus, GateStatus, PhaseStatus, RunStatus
 from phaseloop.core.tools import ToolSpec
 from phaseloop.core.values import Json, Object
-
-
-class RunStatus(StrEnum):
-    """A run's own status; `waiting` is derived (contract section 9)."""
-
-    CREATED = "created"
-    RUNNING = "running"
-    PAUSED = "paused"
-    COMPLETED = "completed"
-    FAILED = "failed"
-    CANCELLED = "cancelled"
-
-
-class PhaseStatus(StrEnum):
-    """Behaviours 2.9, phase."""
-
-    PENDING = "pending"
-    ACTIVE = "active"
-    BLOCKED = "blocked"
-    AWAITING_HUMAN = "awaiting_human"
-    AWAITING_ADVANCE = "awaiting_advance"
-    COMPLETED = "completed"
-    FAILED = "failed"
-
-
-class ActivityStatus(StrEnum):
-    """Behaviours 2.9, activity; `judging` waits for a critic."""
-
-    PENDING = "pending"
-    RUNNING = "running"
-    PAUSED = "paused"
-    JUDGING = "judging"
-    COMPLETED = "completed"
-    SKIPPED = "skipped"
-    FAILED = "failed"
-
-
-class CallStatus(StrEnum):
-    """Where a tool call stands. `waiting`: for a person's approval; `ready`: may be sent."""
-
-    WAITING = "waiting"
-    READY = "ready"
-    STARTED = "started"
-    IN_DOUBT = "in_doubt"
-    FINISHED = "finished"
-
-
-class GateStatus(StrEnum):
-    """Whether a question still waits for an answer."""
-
-    OPEN = "open"
-    RESOLVED = "resolved"
-    EXPIRED = "expired"
-
-
-class LoopState(StrEnum):
-    """The inner loop of the active phase (article 003 section 6.2); derived, never stored."""
-
-    PLANNING = "PLANNING"
-    EXECUTING = "EXECUTING"
-    REFLECTING = "REFLECTING"
-    REPLANNING = "REPLANNING"
-    DONE = "DONE"
-    FAILED = "FAILED"
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,10 +20,10 @@ class RunFacts:
     goal: str = ""
     title: str = ""
     definition: Definition = FLAT
-    tools: Mapping[str, ToolSpec] = field(default_factory=dict)
-    prompts: Object = field(default_factory=dict)
+    tools: Mapping[str, ToolSpec] = field(default_factory=dict[str, ToolSpec])
+    prompts: Object = field(default_factory=dict[str, Json])
     mode: str = "normal"
-    inputs: Object = field(default_factory=dict)
+    inputs: Object = field(default_factory=dict[str, Json])
     by: Who | None = None
     started_at: int = 0
     ended_at: int | None = None
@@ -104,7 +40,7 @@ class PlanFacts:
     order: tuple[str, ...] = ()
     constraints: tuple[str, ...] = ()
     result: Json = None
-    tails: Mapping[str, int] = field(default_factory=dict)
+    tails: Mapping[str, int] = field(default_factory=dict[str, int])
     approved_by: str = ""
     approved_tools: frozenset[str] = frozenset()
 
@@ -265,14 +201,14 @@ class RunState:
     idle_drives: int = 0
     phase_index: int = -1
     phases: tuple[PhaseState, ...] = ()
-    steps: Mapping[str, StepState] = field(default_factory=dict)
-    calls: Mapping[str, CallState] = field(default_factory=dict)
-    ledger: Mapping[str, LedgerEntry] = field(default_factory=dict)
-    records: Mapping[str, ModelRecord] = field(default_factory=dict)
-    gates: Mapping[str, GateState] = field(default_factory=dict)
-    timers: Mapping[str, int] = field(default_factory=dict)
-    artifacts: Mapping[str, ArtifactState] = field(default_factory=dict)
-    conditions: Mapping[str, bool | None] = field(default_factory=dict)
+    steps: Mapping[str, StepState] = field(default_factory=dict[str, StepState])
+    calls: Mapping[str, CallState] = field(default_factory=dict[str, CallState])
+    ledger: Mapping[str, LedgerEntry] = field(default_factory=dict[str, LedgerEntry])
+    records: Mapping[str, ModelRecord] = field(default_factory=dict[str, ModelRecord])
+    gates: Mapping[str, GateState] = field(default_factory=dict[str, GateState])
+    timers: Mapping[str, int] = field(default_factory=dict[str, int])
+    artifacts: Mapping[str, ArtifactState] = field(default_factory=dict[str, ArtifactState])
+    conditions: Mapping[str, bool | None] = field(default_factory=dict[str, bool | None])
     broken_tools: tuple[str, ...] = ()
     next_step: int = 1
     next_call: int = 1

@@ -1,14 +1,6 @@
 """What the ends of calls, checks and verdicts mean for their step or phase."""
 
-from phaseloop.core.answers import (
-    Checked,
-    PlanJudged,
-    StepJudged,
-    ToolReturned,
-    ToolUnsure,
-    Verdict,
-    Verified,
-)
+from phaseloop.core.answers import Checked, PlanJudged, StepJudged, ToolReturned, ToolUnsure, Verdict, Verified
 from phaseloop.core.call_events import ToolCallDoubted, ToolCallFinished
 from phaseloop.core.events import Event
 from phaseloop.core.gate_events import GateResolved
@@ -19,7 +11,8 @@ from phaseloop.core.phases import wants_verdict
 from phaseloop.core.plan_events import ResultJudged
 from phaseloop.core.run_events import LimitReached
 from phaseloop.core.scheduling import bound_output
-from phaseloop.core.state import ActivityStatus, CallState, CallStatus, GateStatus, RunState, StepState
+from phaseloop.core.state import CallState, RunState, StepState
+from phaseloop.core.statuses import ActivityStatus, CallStatus, GateStatus
 from phaseloop.core.verdicts import Result, after_score, can_replan, effect_of, judge_step
 
 Facts = tuple[Event, ...]

@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from phaseloop.core.paths import is_object
 from phaseloop.core.values import Json, Object
 
 
@@ -35,7 +36,7 @@ class ToolSpec:
     name: str
     description: str = ""
     effect: EffectClass = EffectClass.WRITE
-    input_schema: Object = field(default_factory=dict)
+    input_schema: Object = field(default_factory=dict[str, Json])
     output_schema: Object | None = None
     conflict_key: str = ""
     timeout_seconds: float = 30.0
@@ -66,5 +67,5 @@ def conflict_key(tool: ToolSpec, args: Json) -> str:
     """The resource a call touches: the tool's template filled from `args`, else its default."""
     if not tool.conflict_key:
         return tool.name if tool.source == "function" else tool.source
-    values = args if isinstance(args, dict) else {}
+    values = args if is_object(args) else {}
     return re.sub(r"\{(\w+)\}", lambda hit: str(values.get(hit[1], "")), tool.conflict_key)

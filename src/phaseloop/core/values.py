@@ -12,9 +12,12 @@ Object: TypeAlias = Mapping[str, Any]
 """A JSON object. Never changed in place."""
 
 
+_encode = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode
+
+
 def canonical(value: Json) -> str:
     """The one text of a value: sorted keys, no blanks, no escapes for Unicode."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return _encode(value)
 
 
 def digest(*parts: Json) -> str:

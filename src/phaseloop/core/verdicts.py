@@ -1,9 +1,10 @@
 """From findings to a score, from a score to what happens next. Contract section 7."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from phaseloop.core.answers import Verdict
+from phaseloop.core.changes import replace
 from phaseloop.core.limits import (
     SCORE_CHECK,
     SCORE_EMPTY,
@@ -16,7 +17,8 @@ from phaseloop.core.limits import (
 from phaseloop.core.plan import Finding, Severity, Step
 from phaseloop.core.plan_events import ActivityCompleted, ActivityFailed, ResultJudged
 from phaseloop.core.run_events import LimitReached
-from phaseloop.core.state import CallStatus, RunState, StepState
+from phaseloop.core.state import RunState, StepState
+from phaseloop.core.statuses import CallStatus
 from phaseloop.core.tools import EffectClass
 from phaseloop.core.values import Json
 

@@ -27,20 +27,14 @@ from phaseloop.core.effects import (
 )
 from phaseloop.core.exit_gates import auto_pass_subject, passed
 from phaseloop.core.language import language_of
+from phaseloop.core.paths import is_object
 from phaseloop.core.phases import entry_subject, start_is_open, wants_verdict, work_is_done
 from phaseloop.core.plan import ActivityType, Step
 from phaseloop.core.planning import plan_scope, wants_plan
 from phaseloop.core.process import Activity, phase_activities, text_in
 from phaseloop.core.scheduling import bound_calls, condition_subject, waiting_steps
-from phaseloop.core.state import (
-    ActivityStatus,
-    CallStatus,
-    ModelRecord,
-    PhaseStatus,
-    RunState,
-    StepState,
-    final_artifacts,
-)
+from phaseloop.core.state import ModelRecord, RunState, StepState, final_artifacts
+from phaseloop.core.statuses import ActivityStatus, CallStatus, PhaseStatus
 from phaseloop.core.verdicts import allowed_tools, is_one_call
 
 Wanted = tuple[str, Callable[[], Effect]]
@@ -88,7 +82,7 @@ def _verifications(state: RunState) -> Iterator[Wanted]:
 
 def _conditions(state: RunState) -> Iterator[Wanted]:
     """Expressions that a move waits for: the next phase's entry, a step's `only_if`, a gate's `autoPassWhen`."""
-    for subject, expression in _open_questions(state):
+    for subject, expression in open_questions(state):
         if subject not in state.conditions:
             yield f"condition/{subject}", partial(_evaluate, state, subject, expression)
 
@@ -97,7 +91,8 @@ def _evaluate(state: RunState, subject: str, expression: str) -> EvaluateConditi
     return EvaluateCondition(f"condition/{subject}", subject, expression, condition_names(state))
 
 
-def _open_questions(state: RunState) -> Iterator[tuple[str, str]]:
+def open_questions(state: RunState) -> Iterator[tuple[str, str]]:
+    """Subject and expression of every condition that a move waits for, answered ones included."""
     at = state.phase_index
     between = at < 0 or state.phase.status is PhaseStatus.COMPLETED
     if between and at + 1 < len(state.phases):
@@ -106,9 +101,10 @@ def _open_questions(state: RunState) -> Iterator[tuple[str, str]]:
             yield entry_subject(coming.phase), coming.phase.entry_condition
     if at < 0 or state.phase.status is not PhaseStatus.ACTIVE:
         return
-    for step in waiting_steps(state):
-        if step.spec.only_if is not None:
-            yield condition_subject(state, step), step.spec.only_if
+    if any(state.steps[sid].spec.only_if is not None for sid in state.phase.plan.order):
+        for step in waiting_steps(state):
+            if step.spec.only_if is not None:
+                yield condition_subject(state, step), step.spec.only_if
     for activity in _gates_due(state):
         if activity.gate is not None and activity.gate.auto_pass_when and not passed(state, activity.activity_id):
             subject = auto_pass_subject(activity.activity_id, state.phase.plan.version)
@@ -118,8 +114,11 @@ def _open_questions(state: RunState) -> Iterator[tuple[str, str]]:
 def _gates_due(state: RunState) -> Iterator[Activity]:
     """HUMAN activities whose turn it is: the start one before the plan, the others after the steps."""
     phase = state.phase.phase
+    declared = phase_activities(state.facts.definition, phase)
+    if not declared:
+        return
     start_open, done = start_is_open(state), work_is_done(state)
-    for activity in phase_activities(state.facts.definition, phase):
+    for activity in declared:
         is_start = activity.activity_id == phase.start_activity_id
         if activity.type is ActivityType.HUMAN and (start_open if is_start else done):
             yield activity
@@ -208,7 +207,7 @@ def _run_step(state: RunState, step: StepState, effect_id: str) -> RunStep:
 def _with_schema(state: RunState, step: StepState) -> Step:
     """A step that makes an artefact answers in the artefact's shape, when it declares none of its own."""
     schema = state.facts.definition.artifacts.get(step.spec.produces or "")
-    if step.spec.output_schema is not None or not isinstance(schema, dict) or not schema:
+    if step.spec.output_schema is not None or not is_object(schema) or not schema:
         return step.spec
     return replace(step.spec, output_schema=schema)
 
@@ -216,7 +215,7 @@ def _with_schema(state: RunState, step: StepState) -> Step:
 def _start_child(state: RunState, step: StepState, effect_id: str) -> StartChild:
     activity = next(a for a in state.facts.definition.activities if a.activity_id == step.spec.activity_id)
     names = condition_names(state)
-    mapping = activity.config.get("inputs") or {}
+    mapping: dict[str, str] = activity.config.get("inputs") or {}
     return StartChild(
         id=effect_id,
         step=step.spec,

@@ -12,7 +12,7 @@ from pydantic_ai.models.wrapper import WrapperModel
 from phaseloop.adapters.definitions import load_definition
 from phaseloop.adapters.model_roles import ModelCritic, ModelExecutor, ModelPlanner
 from phaseloop.adapters.scripted_model import Rule, ScriptedModel
-from phaseloop.compose import App
+from phaseloop.compose import DEFAULT_STORE, App
 from phaseloop.core.process import Definition
 from phaseloop.demo.story import critic_rules, executor_rules, planner_rules
 from phaseloop.demo.tools import Workshop, prepare
@@ -39,6 +39,13 @@ class PacedModel(WrapperModel):
 def demo_definition() -> Definition:
     """The demo's five phases."""
     return load_definition((files("phaseloop.demo") / "sales-page.json").read_text(encoding="utf-8"))
+
+
+def demo_folder(store: str) -> Path:
+    """Where the demo's tools work: beside the store, so that a run goes on from any folder."""
+    path = store.partition("://")[2].removeprefix("/") if "://" in store else store
+    beside = Path(path).expanduser().parent if "memory:" not in store else Path(DEFAULT_STORE).parent
+    return beside / "demo"
 
 
 def demo_app(store: str | None, folder: Path, language: str, pace: float = 0.35) -> App:

@@ -215,7 +215,7 @@ def executor_rules(language: str) -> list[Rule]:
 
 def critic_rules(language: str) -> list[Rule]:
     """What the critic says: the evidence is there, so it passes, with one remark."""
-    verdict = {
+    verdict: Json = {
         "passed": True,
         "score": 9,
         "issues": [],

@@ -8,21 +8,8 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from phaseloop.core.answers import (
-    Ask,
-    BreakerMoved,
-    Go,
-    Lock,
-    ModelCallWanted,
-    ModelReplied,
-    Report,
-    Rest,
-    Ruling,
-    Serve,
-    ToolCallWanted,
-    ToolReturned,
-    ToolUnsure,
-)
+from phaseloop.core.answers import BreakerMoved, ModelReplied, Report, ToolReturned, ToolUnsure
+from phaseloop.core.asks import Ask, Go, Lock, ModelCallWanted, Rest, Ruling, Serve, ToolCallWanted
 from phaseloop.core.errors import ModelFailed, RecordUnreadable
 from phaseloop.core.tools import ToolSpec
 from phaseloop.core.values import Json
@@ -36,6 +23,8 @@ class Record(Protocol):
     async def ask(self, ask: Ask) -> Ruling: ...
 
     async def tell(self, report: Report) -> None: ...
+
+    def note(self, report: Report) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +60,7 @@ class Desk:
         self._next_place = 0
         self.clock: asyncio.Timeout | None = None
         self._held_back = 0
+        self._left = 0.0
 
     @property
     def tools(self) -> tuple[ToolSpec, ...]:
@@ -95,11 +85,12 @@ class Desk:
     async def guarded(self, ask: ToolCallWanted) -> CallResult:
         """The one way to an effect, live and served alike."""
         breakers = self._layer.breakers
-        tried = ""
+        tried, looked = "", False
         async with AsyncExitStack() as held:
             while True:
-                if not tried and (until := await breakers.blocked(ask.tool)) is not None:
+                if not looked and (until := await breakers.blocked(ask.tool)) is not None:
                     ask = replace(ask, unavailable=f"circuit breaker open until {until}")
+                looked = True  # once a call: looking takes the one place of a half-open breaker
                 ruling = await self._wait(ask)
                 match ruling:
                     case Serve():
@@ -121,27 +112,36 @@ class Desk:
                         if (ok := await self._act(ruling)) is not None:
                             await self._count(ruling.tool, True)
                             return ok
+                        await held.aclose()  # the lock is held around the call only (contract section 8)
+                        ask = replace(ask, locked="")
                     case _:
                         raise AssertionError(ruling)
 
     async def _wait(self, ask: Ask) -> Ruling:
         """Ask, with the step's clock stopped: a gate inside stops the clocks (contract section 10)."""
         clock = self.clock
-        if clock is None or clock.when() is None:
+        if clock is None or clock.expired():
             return await self._record.ask(ask)
         loop = asyncio.get_running_loop()
-        left = (clock.when() or 0.0) - loop.time()
-        clock.reschedule(None)
+        if not self._held_back:
+            self._left = (clock.when() or loop.time()) - loop.time()
+            clock.reschedule(None)
+        self._held_back += 1
         try:
             return await self._record.ask(ask)
         finally:
-            if not clock.expired():
-                clock.reschedule(loop.time() + left)
+            self._held_back -= 1
+            if not self._held_back and not clock.expired():
+                clock.reschedule(loop.time() + self._left)
 
     async def _act(self, go: Go) -> CallResult | None:
         """One attempt at the call; its result when it went well, else nothing: the next ruling says more."""
         began = time.monotonic()
-        returned = await self._layer.tools.call(go.tool, go.args, f"{self._layer.key_prefix}:{go.key}")
+        try:
+            returned = await self._layer.tools.call(go.tool, go.args, f"{self._layer.key_prefix}:{go.key}")
+        except asyncio.CancelledError:  # a time-out of the step or of the executor's own: nobody waits any more
+            self._record.note(ToolUnsure(go.call_id, "the wait for the call was cut short"))
+            raise
         if returned.outcome == "unsure":
             await self._record.tell(ToolUnsure(go.call_id, returned.error))
             return None
@@ -181,9 +181,9 @@ class Desk:
         ask = ModelCallWanted(self._scope, n, role, model, fingerprint, self._step_id, self._attempt, first)
         ruling = await self._wait(ask)
         if isinstance(ruling, Serve):
+            self._turn(n)
             if ruling.outcome != "ok":
                 raise ModelFailed(str(ruling.value))
-            self._turn(n)
             return ruling.value
         began = time.monotonic()
         try:
@@ -192,6 +192,7 @@ class Desk:
             raise
         except Exception as error:
             await self._failed(n, error, began)
+            self._turn(n)
             raise ModelFailed(str(error) or type(error).__name__) from error
         spent = round((time.monotonic() - began) * 1000)
         await self._record.tell(

@@ -3,29 +3,17 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
-from phaseloop.core.answers import (
-    Ask,
-    Begin,
-    ChildWanted,
-    Drive,
-    Go,
-    ModelCallWanted,
-    ModelReplied,
-    Report,
-    Ruling,
-    ToolCallWanted,
-    ToolReturned,
-    ToolUnsure,
-    Wait,
-)
-from phaseloop.core.decide import decide, rule
+from phaseloop.core.answers import Begin, Drive, ModelReplied, Report, ToolReturned, ToolUnsure
+from phaseloop.core.asks import Ask, ChildWanted, Go, ModelCallWanted, Ruling, Serve, ToolCallWanted, Wait
+from phaseloop.core.decide import decide, react, rule
 from phaseloop.core.effects import Effect
 from phaseloop.core.errors import Fenced, LogConflict, Stuck
 from phaseloop.core.events import Event
 from phaseloop.core.machine import evolve
 from phaseloop.core.run_events import DriveStarted
 from phaseloop.core.run_tables import tables
-from phaseloop.core.state import RunState, RunStatus, open_gates
+from phaseloop.core.state import RunState, open_gates
+from phaseloop.core.statuses import RunStatus
 from phaseloop.core.tables import Tables
 from phaseloop.core.wanted import desired
 from phaseloop.engine.ports import Clock, EventLog
@@ -55,6 +43,7 @@ class Driver:
         self._wake = asyncio.Event()
         self._error: BaseException | None = None
         self._stale = False
+        self.settling = False
         self._wanted: frozenset[str] = frozenset()
         self._starts: dict[str, int] = {}
 
@@ -62,8 +51,27 @@ class Driver:
 
     async def ask(self, ask: Ask) -> Ruling:
         """The ruling on `ask`, once every fact that it follows from is durable."""
-        ruling = await self._post(ask)
+        ruling = self._at_once(ask) or await self._post(ask)
         assert ruling is not None
+        return ruling
+
+    def _at_once(self, ask: Ask) -> Ruling | None:
+        """The ruling when `ask` is all there is and no fact follows from it: a batch of it would change nothing."""
+        if self.settling or self._mail or self._stale or self._error is not None:
+            return None
+        if react(self.state, ask, self._clock()):
+            return None
+        ruling = self._rule(ask)
+        if isinstance(ruling, Wait):
+            return None
+        self._grant(ask, ruling)
+        return ruling
+
+    def _rule(self, ask: Ask) -> Ruling:
+        """The core's ruling; a call that one asker was let go for already is not let go for a second one."""
+        ruling = rule(self.state, ask)
+        if isinstance(ask, ToolCallWanted) and isinstance(ruling, Go) and ruling.call_id in self._out:
+            return Wait()
         return ruling
 
     async def tell(self, report: Report) -> None:
@@ -76,10 +84,27 @@ class Driver:
         self._wake.set()
         return await future
 
+    def note(self, report: Report) -> None:
+        """Hand in a report without waiting, for a performer that is being cancelled; lost when the drive ends."""
+        self._mail.append((report, None))
+        self._wake.set()
+
     def nudge(self) -> None:
         """Somebody else appended to the run: look at the log."""
         self._stale = True
         self._wake.set()
+
+    @property
+    def stale(self) -> bool:
+        """Whether somebody appended and this driver has not looked yet, perhaps because it has just parked."""
+        return self._stale
+
+    def child_ended(self, child_run_id: str) -> None:
+        """A child that a step waits for is over: the step is entered again and asks how it ended."""
+        for ask, future in self._waiting:
+            parked = isinstance(ask, ChildWanted) and ask.parked and ask.child_run_id == child_run_id
+            if parked and future is not None and not future.done():
+                future.set_result(Serve("ok", child_run_id))
 
     # ---- the loop
 
@@ -99,7 +124,9 @@ class Driver:
                 if self._error is not None:
                     raise self._error
                 batch, self._mail = self._mail, []
+                self.settling = True
                 await self._settle(batch)
+                self.settling = False
                 if self.state.over or self._parked():
                     return self.state
                 if not self._tasks and not self._mail and not self._stale:
@@ -161,6 +188,7 @@ class Driver:
         for recorded in await self._log.read(self.run_id, self.seq):
             self.state = evolve(self.state, recorded.event, recorded.at)
             self.seq = recorded.seq
+            self._tables = None  # whoever appended wrote the derived rows anew
             event = recorded.event
             if isinstance(event, DriveStarted) and self._drive and event.drive > self._drive:
                 raise Fenced(self.run_id, self._drive, event.drive)
@@ -193,14 +221,18 @@ class Driver:
         if not isinstance(message, Ask):
             future.set_result(None)
             return
-        ruling = rule(self.state, message)
+        ruling = self._rule(message)
         if isinstance(ruling, Wait):
             self._waiting.append((message, future))
             return
-        if isinstance(ruling, Go):
-            grant = ruling.call_id if isinstance(message, ToolCallWanted) else ruling.key
-            self._out[grant] = effect_of(message)
+        self._grant(message, ruling)
         future.set_result(ruling)
+
+    def _grant(self, ask: Ask, ruling: Ruling) -> None:
+        """Remember what was let go until its end is reported."""
+        if isinstance(ruling, Go):
+            grant = ruling.call_id if isinstance(ask, ToolCallWanted) else ruling.key
+            self._out[grant] = effect_of(ask)
 
     def _reconcile(self) -> None:
         """Start what is missing of the desired set, cancel what is not in it."""
@@ -208,6 +240,8 @@ class Driver:
         self._wanted = frozenset(wanted)
         for effect_id in [effect_id for effect_id in self._tasks if effect_id not in wanted]:
             self._tasks.pop(effect_id).cancel()
+        if self.state.status is RunStatus.PAUSED:  # nothing new starts (contract section 9)
+            return
         for effect_id, build in wanted.items():
             if effect_id not in self._tasks:
                 self._starts[effect_id] = self._starts.get(effect_id, 0) + 1

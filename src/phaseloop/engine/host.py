@@ -6,13 +6,14 @@ import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from phaseloop.core.answers import Begin, TimerDue, Word
+from phaseloop.core.answers import Begin, TimerDue
 from phaseloop.core.decide import receive
-from phaseloop.core.errors import Fenced, LogBroken, LogConflict, RunUnknown
+from phaseloop.core.errors import Fenced, LogBroken, LogConflict, RunUnknown, StoreUnusable
 from phaseloop.core.machine import evolve, evolve_all, fold
 from phaseloop.core.reactions import REACT
 from phaseloop.core.run_tables import tables
 from phaseloop.core.state import RunState
+from phaseloop.core.words import Word
 from phaseloop.engine.driver import Driver
 from phaseloop.engine.perform import Edge
 from phaseloop.engine.ports import Clock, EventLog, Leases, Runs
@@ -33,7 +34,10 @@ class Host:
     make_edge: MakeEdge
     clock: Clock
     worker: str
+    wake: Callable[[str], object] | None = None
+    """Called with a run that rests although its child ended. Without it nobody drives on until `resume`."""
     _drivers: dict[str, Driver] = field(default_factory=dict[str, Driver])
+    _driving: set[str] = field(default_factory=set[str])
     _beating: "asyncio.Task[None] | None" = None
 
     async def load(self, run_id: str) -> tuple[RunState, int]:
@@ -51,10 +55,26 @@ class Host:
 
     async def drive(self, run_id: str, begin: Begin | None = None) -> RunState:
         """Drive a run until it is over or parked. A commit that failed is unknown: fold again and go on."""
-        if run_id in self._drivers:
-            return self._drivers[run_id].state
-        broken = 0
+        if run_id in self._driving:
+            known = self._drivers.get(run_id)
+            return known.state if known is not None else (await self.load(run_id))[0]
+        self._driving.add(run_id)
         self._beat()
+        try:
+            while True:
+                driver = await self._drive_once(run_id, begin)
+                begin = None
+                if driver.state.over or not (await self._was_overheard(driver) or driver.stale):
+                    break
+        finally:
+            self._drivers.pop(run_id, None)
+            self._driving.discard(run_id)
+        self._tell_parent(driver)
+        return driver.state
+
+    async def _drive_once(self, run_id: str, begin: Begin | None) -> Driver:
+        """One lease, one drive; again when its commit failed. Returns the driver that came to rest."""
+        broken = 0
         await self.leases.take(run_id, self.worker)
         try:
             while True:
@@ -62,18 +82,20 @@ class Host:
                 driver = Driver(run_id, self.log, edge.perform, self.clock, self.worker)
                 self._drivers[run_id] = driver
                 try:
-                    state = await driver.drive(begin)
-                    break
+                    await driver.drive(begin)
+                    return driver
                 except LogBroken:
                     broken += 1
                     if broken >= MAX_BROKEN:
                         raise
                     begin = None if await self.log.read(run_id) else begin
         finally:
-            self._drivers.pop(run_id, None)
             await self._leave(run_id)
-        await self._tell_parent(state)
-        return state
+
+    async def _was_overheard(self, driver: Driver) -> bool:
+        """Whether a word came in while the drive was ending: whoever said it saw a live drive and left it to us."""
+        news = await self.log.read(driver.run_id, driver.seq)
+        return bool(news) and await self.leases.holder(driver.run_id) is None
 
     async def _leave(self, run_id: str) -> None:
         with contextlib.suppress(LogBroken):  # a lease is advice: it dies by itself in five seconds
@@ -87,12 +109,13 @@ class Host:
     async def _heartbeat(self) -> None:
         """Every second a heartbeat, five times a second a look for what others appended."""
         for tick in itertools.count():
-            with contextlib.suppress(LogBroken):  # the store is in trouble: appends will say so
+            with contextlib.suppress(LogBroken, StoreUnusable):  # the store is in trouble: appends will say so
                 if tick % 5 == 0:
                     await self.leases.beat(self.worker)
-            for driver in list(self._drivers.values()):
-                if await self.log.read(driver.run_id, driver.seq):
-                    driver.nudge()
+                for driver in list(self._drivers.values()):
+                    # one that is appending right now will meet what others appended as a conflict
+                    if not driver.settling and await self.log.read(driver.run_id, driver.seq):
+                        driver.nudge()
             await asyncio.sleep(0.2)
 
     async def close(self) -> None:
@@ -102,15 +125,20 @@ class Host:
             await asyncio.gather(self._beating, return_exceptions=True)
             self._beating = None
 
-    async def _tell_parent(self, state: RunState) -> None:
-        """A child that ended wakes its parent, when this process drives it."""
-        parent = self._drivers.get(state.facts.parent_run_id)
-        if parent is not None and state.over:
-            parent.nudge()
+    def _tell_parent(self, child: Driver) -> None:
+        """A child that ended wakes its parent: the driver's step that waits for it, or whoever drives runs."""
+        parent = child.state.facts.parent_run_id
+        if not parent or not child.state.over:
+            return
+        if (driver := self._drivers.get(parent)) is not None:
+            driver.child_ended(child.run_id)
+            driver.nudge()  # one that is just parking must not rest
+        elif self.wake is not None:
+            self.wake(parent)
 
     def drives(self, run_id: str) -> bool:
         """Whether this process drives the run now."""
-        return run_id in self._drivers
+        return run_id in self._driving
 
     async def receive(self, run_id: str, word: Word | TimerDue) -> RunState:
         """Take a person's word: decide, append, again on conflict; then wake the driver (contract section 3).

@@ -8,20 +8,18 @@ from typing import Protocol
 from phaseloop.core.answers import (
     Checked,
     ChildEnded,
-    ChildWanted,
     ConditionKnown,
     PlanJudged,
     Planned,
     PlanningFailed,
-    Serve,
     StepJudged,
     StepRaised,
     StepReturned,
     TimerDue,
-    ToolCallWanted,
     Verdict,
     Verified,
 )
+from phaseloop.core.asks import ChildWanted, Serve, ToolCallWanted
 from phaseloop.core.effects import (
     CallTool,
     Effect,
@@ -121,12 +119,15 @@ async def _run_step(edge: Edge, effect: RunStep, record: Record) -> None:
         canonical(output)
     except MACHINERY:
         raise
-    except TimeoutError:
+    except TimeoutError as error:
+        if desk.clock is None or not desk.clock.expired():  # the executor's own time-out, not the step's
+            await record.tell(StepRaised(sid, attempt, _why(error), getattr(error, "kind", "error")))
+            return
         why = f"the step took more than {effect.timeout_seconds:g} s of active time"
         await record.tell(StepRaised(sid, attempt, why, "timeout"))
         return
     except Exception as error:
-        await record.tell(StepRaised(sid, attempt, _why(error)))
+        await record.tell(StepRaised(sid, attempt, _why(error), getattr(error, "kind", "error")))
         return
     findings = edge.checks.run(effect.checks, output)
     await record.tell(StepReturned(sid, attempt, output, findings, desk.replies))
@@ -151,7 +152,11 @@ async def _call_tool(edge: Edge, effect: CallTool, record: Record) -> None:
         results = [await desk.guarded(asks[0])]
     else:
         results = list(await asyncio.gather(*(desk.guarded(ask) for ask in asks)))
-    if effect.checks and all(result.outcome == "ok" for result in results):
+    if (failed := next((result for result in results if result.outcome != "ok"), None)) is not None:
+        # late when the call's own end has failed the step; not when the call could not even be recorded
+        await record.tell(StepRaised(sid, attempt, str(failed.value)))
+        return
+    if effect.checks:
         values = [result.value for result in results]
         output = values if effect.step.each is not None else values[0]
         await record.tell(Checked(sid, attempt, edge.checks.run(effect.checks, output)))
@@ -211,7 +216,7 @@ async def _start_child(edge: Edge, effect: StartChild, record: Record) -> None:
 
 
 async def _set_timer(edge: Edge, effect: SetTimer, record: Record) -> None:
-    while (left := effect.due_at - edge.clock()) > 0:
+    while (left := effect.due_at - edge.clock()) > 0:  # noqa: ASYNC110 - the clock may be set while we wait
         await asyncio.sleep(min(left / 1000, 60.0))
     await record.tell(TimerDue(effect.timer_id))
 

@@ -37,12 +37,15 @@ class EventLog(Protocol):
         `tables` is `None` when they did not change. Raises `LogConflict` when any of these places is taken
         and `LogBroken` when it is unknown whether the write holds.
         """
+        ...
 
     async def read(self, run_id: str, after: int = 0) -> list[Recorded]:
         """The history after `after`, bodies included. Raises `RecordUnreadable`."""
+        ...
 
     def follow(self, run_id: str, after: int = 0) -> AsyncIterator[Recorded]:
         """The history after `after` and everything appended later, by any process, without end."""
+        ...
 
 
 class Runs(Protocol):
@@ -62,17 +65,21 @@ class Leases(Protocol):
 
     async def take(self, run_id: str, worker: str) -> None:
         """Say that `worker` drives `run_id`; kept alive by `beat`."""
+        ...
 
     async def leave(self, run_id: str, worker: str) -> None: ...
 
     async def holder(self, run_id: str) -> str | None:
         """The live worker that drives the run."""
+        ...
 
     async def beat(self, worker: str, kind: str = "") -> None:
         """One heartbeat for all leases and locks of `worker`; `kind` is `serve` or `worker` for long-lived ones."""
+        ...
 
     async def servers(self) -> list[str]:
         """Live long-lived workers."""
+        ...
 
 
 class Locks(Protocol):
@@ -86,9 +93,11 @@ class Breakers(Protocol):
 
     async def blocked(self, tool: str) -> int | None:
         """Until when the tool is shut off (milliseconds), or `None`; a half-open breaker lets one call through."""
+        ...
 
     async def note(self, tool: str, ok: bool) -> tuple[str, int, int] | None:
         """Count an ended call. Returns `("opened" | "closed", failures, until)` when the breaker moved."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +122,7 @@ class Tools(Protocol):
 
     async def verify(self, tool: str, args: Json, key: str) -> tuple[bool | None, Json]:
         """Whether a write in doubt happened, and its result; `(None, None)` when the hook cannot tell."""
+        ...
 
 
 class Conditions(Protocol):
@@ -120,6 +130,7 @@ class Conditions(Protocol):
 
     def evaluate(self, expression: str, names: Object) -> tuple[bool | None, str]:
         """The value, or `None` and why."""
+        ...
 
 
 class Contracts(Protocol):

@@ -4,13 +4,14 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
-from phaseloop.core.answers import Answer, TimerDue, Word
+from phaseloop.core.answers import Answer, TimerDue
 from phaseloop.core.automatic import automatic
 from phaseloop.core.decide import react
 from phaseloop.core.errors import PhaseloopError
 from phaseloop.core.events import Event
 from phaseloop.core.machine import evolve_all
 from phaseloop.core.state import RunState
+from phaseloop.core.words import Word
 from phaseloop.engine.ports import Recorded
 from phaseloop.engine.replay_answers import answers_behind
 from phaseloop.engine.replay_calls import Facts
@@ -71,7 +72,10 @@ def replay(history: Sequence[Recorded]) -> Replay:
         if isinstance(step, Difference):
             return Replay(k, decisions, step, state)
         facts, closed = step
-        state = evolve_all(state, facts, history[k].at)
+        try:
+            state = evolve_all(state, facts, history[k].at)
+        except WRONG_RECORD as error:
+            return Replay(k, decisions, Difference(k + 1, None, events[k], why=_because(error)), state)
         k += len(facts)
         decisions += 1
     missing = _unfinished(state, history) if closed else None

@@ -3,24 +3,8 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from phaseloop.core.answers import (
-    AddNote,
-    Answer,
-    Answered,
-    Begin,
-    BreakerMoved,
-    CatalogueMoved,
-    ChildWanted,
-    ConditionKnown,
-    Drive,
-    ModelCallWanted,
-    ModelReplied,
-    Pause,
-    RaiseLimit,
-    Reopen,
-    Resume,
-    TimerDue,
-)
+from phaseloop.core.answers import Answer, Begin, BreakerMoved, ConditionKnown, Drive, ModelReplied, TimerDue
+from phaseloop.core.asks import ChildWanted, ModelCallWanted
 from phaseloop.core.call_events import (
     BreakerClosed,
     BreakerOpened,
@@ -58,6 +42,7 @@ from phaseloop.core.run_events import (
     SnapshotTaken,
 )
 from phaseloop.core.state import RunState
+from phaseloop.core.words import AddNote, Answered, CatalogueMoved, Pause, RaiseLimit, Reopen, Resume
 from phaseloop.engine.replay_calls import (
     Rebuilt,
     call_doubted,
@@ -91,7 +76,8 @@ def _alone(build: Callable[[Any], Answer]) -> Rebuild:
 
 def _begun(state: RunState, events: Sequence[Event], k: int) -> Iterator[Rebuilt]:
     started, taken = events[k], events[k + 1] if k + 1 < len(events) else None
-    if not isinstance(started, RunStarted) or not isinstance(taken, SnapshotTaken):
+    assert isinstance(started, RunStarted)
+    if not isinstance(taken, SnapshotTaken):
         return
     begin = Begin(
         goal=started.goal,

@@ -3,15 +3,8 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from phaseloop.core.answers import (
-    Answer,
-    Cancel,
-    ModelCallWanted,
-    ToolCallWanted,
-    ToolReturned,
-    ToolUnsure,
-    Verified,
-)
+from phaseloop.core.answers import Answer, ToolReturned, ToolUnsure, Verified
+from phaseloop.core.asks import ModelCallWanted, ToolCallWanted
 from phaseloop.core.call_events import (
     HistoryDiverged,
     ToolCallDoubted,
@@ -19,14 +12,16 @@ from phaseloop.core.call_events import (
     ToolCallReused,
     ToolCallStarted,
 )
+from phaseloop.core.contention import needs_lock
 from phaseloop.core.events import Event
 from phaseloop.core.gate_events import GateExpired, GateOpened
-from phaseloop.core.ledger import chain, needs_lock, stem
+from phaseloop.core.ledger import chain, stem
 from phaseloop.core.process import GateKind
 from phaseloop.core.run_events import RunCancelled
 from phaseloop.core.state import CallState, RunState
 from phaseloop.core.tools import conflict_key
 from phaseloop.core.values import Json
+from phaseloop.core.words import Cancel
 
 Facts = tuple[Event, ...]
 NO_PLACE = 1_000_000  # a place in a reply that no recorded call has
@@ -49,14 +44,21 @@ def call_started(state: RunState, events: Sequence[Event], k: int) -> Iterator[R
     """The ask that let a call go: rested, with its lock held, of the tool that was first asked for."""
     event = events[k]
     assert isinstance(event, ToolCallStarted)
-    ask = ToolCallWanted(event.step_id, event.attempt, event.n, event.i, event.tool, event.args)
-    if calls := chain(state, ask):
-        tool, args = _asked(state, calls[0])
-        ask = replace(ask, tool=tool, args=args, rested=calls[-1].tries)
+    ask = _at_place(state, ToolCallWanted(event.step_id, event.attempt, event.n, event.i, event.tool, event.args))
+    if unavailable := _unavailable(events, k):  # then a fallback without a lock may leave at once
+        yield Rebuilt(replace(ask, unavailable=unavailable))
     spec = state.facts.tools.get(event.tool)
     if spec is not None and needs_lock(spec):
         ask = replace(ask, locked=conflict_key(spec, event.args))
-    yield Rebuilt(replace(ask, unavailable=_unavailable(events, k)))
+    yield Rebuilt(replace(ask, unavailable=unavailable))
+
+
+def _at_place(state: RunState, ask: ToolCallWanted) -> ToolCallWanted:
+    """The ask as it was first made at its place, when calls are known there: others are its fallbacks."""
+    calls = chain(state, ask)
+    if not calls:
+        return ask
+    return replace(ask, tool=calls[0].tool, args=_asked_arguments(state, calls[0]), rested=calls[-1].tries)
 
 
 def _unavailable(events: Sequence[Event], k: int) -> str:
@@ -68,12 +70,12 @@ def _unavailable(events: Sequence[Event], k: int) -> str:
     return end.error.removeprefix(f"{started.tool} is switched off: ")
 
 
-def _asked(state: RunState, first: CallState) -> tuple[str, Json]:
-    """Tool and arguments as they were asked for, before a person edited them."""
+def _asked_arguments(state: RunState, first: CallState) -> Json:
+    """The arguments before a person edited them."""
     for gate in state.gates.values():
         if gate.asked.call_id == first.call_id and gate.asked.kind is GateKind.TOOL_APPROVAL:
-            return first.tool, gate.asked.payload["args"]
-    return first.tool, first.args
+            return gate.asked.payload["args"]
+    return first.args
 
 
 def call_reused(state: RunState, events: Sequence[Event], k: int) -> Iterator[Rebuilt]:
@@ -81,9 +83,8 @@ def call_reused(state: RunState, events: Sequence[Event], k: int) -> Iterator[Re
     event = events[k]
     assert isinstance(event, ToolCallReused)
     ask = ToolCallWanted(event.step_id, event.attempt, event.n, event.i, event.tool, None)
-    if calls := chain(state, ask):
-        tool, args = _asked(state, calls[0])
-        yield Rebuilt(replace(ask, tool=tool, args=args, rested=calls[-1].tries))
+    if chain(state, ask):
+        yield Rebuilt(_at_place(state, ask))
         return
     wanted = event.key[: len(stem(event.tool, None))]
     for args in _known_arguments(events[:k], event.tool):
@@ -107,6 +108,11 @@ def call_finished(state: RunState, events: Sequence[Event], k: int) -> Iterator[
     assert isinstance(event, ToolCallFinished)
     if event.by == "verify":
         yield Rebuilt(Verified(event.call_id, event.outcome == "ok", event.result))
+        return
+    if event.by == "ledger":
+        call = state.calls[event.call_id]
+        ask = ToolCallWanted(call.step_id, call.attempt, call.n, call.i, call.tool, call.args)
+        yield Rebuilt(_at_place(state, ask))
         return
     if event.error_kind == "unsure":
         yield Rebuilt(ToolUnsure(event.call_id, event.error))
@@ -149,7 +155,7 @@ def gate_opened(state: RunState, events: Sequence[Event], k: int) -> Iterator[Re
     asked = event.payload
     if event.kind is GateKind.TOOL_APPROVAL:
         place = asked["attempt"], asked["n"], asked["i"]
-        yield Rebuilt(ToolCallWanted(event.step_id, *place, asked["tool"], asked["args"]))
+        yield Rebuilt(_at_place(state, ToolCallWanted(event.step_id, *place, asked["tool"], asked["args"])))
     elif event.kind is GateKind.IN_DOUBT:
         yield Rebuilt(Verified(event.call_id, None))
 

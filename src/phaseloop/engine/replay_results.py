@@ -16,7 +16,7 @@ from phaseloop.core.answers import (
 )
 from phaseloop.core.call_events import HistoryDiverged
 from phaseloop.core.events import Event
-from phaseloop.core.plan import Finding, Plan
+from phaseloop.core.plan import ActivityType, Finding, Plan
 from phaseloop.core.plan_events import (
     ActivityCompleted,
     PlanRefused,
@@ -26,7 +26,8 @@ from phaseloop.core.plan_events import (
     SubprocessCompleted,
 )
 from phaseloop.core.run_events import LimitReached
-from phaseloop.core.state import ActivityStatus, RunState, StepState
+from phaseloop.core.state import RunState, StepState
+from phaseloop.core.statuses import ActivityStatus
 from phaseloop.core.values import Json
 from phaseloop.core.verdicts import rule_findings
 from phaseloop.engine.replay_calls import Facts, Rebuilt
@@ -95,6 +96,8 @@ def _step_result(state: RunState, events: Sequence[Event], k: int, replies: int)
     assert isinstance(event, ResultJudged | ActivityCompleted)
     step = state.steps[event.step_id]
     sid, attempt = event.step_id, step.attempt
+    if step.spec.type is ActivityType.SUBPROCESS:  # its result comes with `subprocess_completed`
+        return
     if isinstance(event, ResultJudged):
         if step.status is ActivityStatus.JUDGING:
             yield Rebuilt(StepJudged(sid, attempt, event.scope, _verdict(event)))

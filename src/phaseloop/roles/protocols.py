@@ -93,3 +93,9 @@ class Roles:
     planner: Planner
     executor: Executor
     critic: Critic
+
+
+def role_names(roles: Roles) -> dict[str, Json]:
+    """Which roles run, by name, for the log: a role's own `name`, such as its model's, else its class."""
+    parts = {"planner": roles.planner, "executor": roles.executor, "critic": roles.critic}
+    return {name: getattr(part, "name", None) or type(part).__name__ for name, part in parts.items()}
