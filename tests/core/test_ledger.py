@@ -6,6 +6,7 @@ import pytest
 
 from phaseloop.core.answers import BreakerMoved, ModelReplied, StepRaised, ToolReturned, ToolUnsure
 from phaseloop.core.asks import Go, Lock, ModelCallWanted, Rest, Serve, ToolCallWanted, Wait
+from phaseloop.core.words import Pause
 from phaseloop.core.call_events import HistoryDiverged, ToolCallFinished, ToolCallReused, ToolCallStarted
 from phaseloop.core.decide import rule
 from phaseloop.core.gate_events import GateOpened
@@ -15,7 +16,6 @@ from phaseloop.core.plan import Call, Step
 from phaseloop.core.statuses import CallStatus, RunStatus
 from phaseloop.core.tools import EffectClass, Risk, ToolSpec
 from phaseloop.core.values import digest
-from phaseloop.core.words import Pause
 from tests.core.player import ANN, TOOLS, Failed, Player, World, plan, read, think, write
 
 ROOM = {"room": "1"}

@@ -56,7 +56,7 @@ def test_a_replan_is_a_diff_finished_is_locked_failed_is_replaced_pending_may_ch
             "g", (read("b", n=2), Step(keep.id, keep.action, depends_on=("b",)), Step(change.id, "Other"), think("c"))
         )
 
-    player = plans(first, first, second, seen=seen, tool=broken())
+    player = plans(first, second, seen=seen, tool=broken())
     updated = player.of(PlanUpdated)[-1]
     assert updated.reason == "replan"
     assert "no" in updated.trigger
@@ -80,7 +80,7 @@ def test_a_label_of_a_failed_step_is_never_used_for_another():
 
 def test_a_finished_step_that_a_planner_changes_refuses_the_plan():
     player = plans(
-        plan(read("a", n=1), read("b", "a", broken=True)),
+        plan(read("a", n=1), read("b", broken=True), think("z", "a", "b")),
         plan(Step("s1", "Something else"), think("c")),
         plan(think("c")),
         tool=broken(),

@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from phaseloop.core.answers import Verdict
+from phaseloop.core.words import Answered, Cancel, Pause, Reopen, Resume
 from phaseloop.core.errors import AnswerRefused, WrongUse
 from phaseloop.core.ledger import needs_lock
 from phaseloop.core.limits import Band, CriticPower, Limits
@@ -20,7 +21,6 @@ from phaseloop.core.run_events import Who
 from phaseloop.core.state import open_gates
 from phaseloop.core.statuses import ActivityStatus, CallStatus, RunStatus
 from phaseloop.core.tools import EffectClass, Risk, ToolSpec, conflict_key
-from phaseloop.core.words import Answered, Cancel, Pause, Reopen, Resume
 from tests.core.player import ANN, Failed, Player, World, plan
 
 EXAMPLES = int(os.environ.get("PHASELOOP_EXAMPLES", "150"))

@@ -24,7 +24,9 @@ def begun(*steps, limits=None, **world):
     made = plan(*steps)
     player = Player(World(plan=lambda r: made, **world), limits=limits)
     player.drive()
-    while not player.state.phase.plan.version:
+    for _ in range(3):
+        if player.state.phase.plan.version:
+            break
         player.reconcile()
         player.turn(player.ready())
     player.reconcile()
@@ -70,6 +72,7 @@ def test_a_failed_step_frees_nobody_running_ones_end_and_only_reads_start_before
     player = begun(read("a", bad=True), think("b"), read("c", "b"), write("d", "b"), think("e", "a"), tool=tool)
     player.hold = {"step/s2/1"}
     player.turn(player.ready())
+    player.turn(player.ready())
     assert player.state.phase.trigger == "replan"
     assert not any(i.startswith("plan/") for i, _ in desired(player.state))
     ended(player, "s2")
@@ -78,7 +81,7 @@ def test_a_failed_step_frees_nobody_running_ones_end_and_only_reads_start_before
 
 
 def test_the_condition_of_a_step_is_asked_for_when_its_turn_comes():
-    player = begun(think("a"), replace(think("b", "a"), only_if="s1 == 'x'"))
+    player = begun(think("a"), replace(think("b", "a"), only_if="a == 'x'"))
     assert not any(i.startswith("condition/") for i in player.tasks)
     ended(player, "s1")
     player.reconcile()

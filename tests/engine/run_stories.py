@@ -4,10 +4,10 @@ import asyncio
 from dataclasses import replace
 
 from phaseloop.core.answers import Verdict
+from phaseloop.core.words import AddNote, Cancel, CatalogueMoved, Pause, RaiseLimit, Reopen, Resume
 from phaseloop.core.plan import ActivityType, Call, Plan, Step
 from phaseloop.core.process import Activity, Definition, GateConfig, GateMode, NoMatchPolicy, Option, Phase
 from phaseloop.core.tools import EffectClass, Risk, ToolSpec
-from phaseloop.core.words import AddNote, Cancel, CatalogueMoved, Pause, RaiseLimit, Reopen, Resume
 from phaseloop.engine.ports import Returned
 from phaseloop.roles.protocols import Roles
 from phaseloop.roles.scripted import Attempts, ScriptedCritic, ScriptedExecutor, ScriptedPlanner

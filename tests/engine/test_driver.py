@@ -6,13 +6,13 @@ import pytest
 
 from phaseloop.core.answers import ModelReplied, ToolReturned
 from phaseloop.core.asks import ModelCallWanted, ToolCallWanted
+from phaseloop.core.words import Cancel, Pause, Resume
 from phaseloop.core.call_events import ToolCallStarted
 from phaseloop.core.errors import Fenced, LogBroken, RecordUnreadable, Stuck
 from phaseloop.core.plan import Call, Step
 from phaseloop.core.process import Activity, ActivityType, Definition, GateConfig, NoMatchPolicy, Phase
 from phaseloop.core.run_events import DriveStarted, NoteAdded
 from phaseloop.core.statuses import RunStatus
-from phaseloop.core.words import Cancel, Pause, Resume
 from phaseloop.engine.driver import Driver
 from phaseloop.engine.ports import Returned
 from tests.core.player import plan, read, think, write

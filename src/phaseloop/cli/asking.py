@@ -7,13 +7,13 @@ import sys
 import threading
 from typing import Any
 
-from phaseloop.cli.terminal_lines import StoppableLines
 from phaseloop.cli.frame_head import Picture
 from phaseloop.cli.gate_card import gate_screen
 from phaseloop.cli.gate_prompt import GateAnswer, GatePrompt, Talk
 from phaseloop.cli.opening import say
 from phaseloop.cli.programs import edit_in_editor, show_in_pager
 from phaseloop.cli.screen import Screen, console_for
+from phaseloop.cli.terminal_lines import StoppableLines
 from phaseloop.compose import App, now
 from phaseloop.core.errors import AnswerRefused
 from phaseloop.core.gate_events import GateExpired, GateOpened, GateResolved

@@ -31,7 +31,7 @@ def _compiled(cls: type[Any]) -> tuple[Callable[[Any], Any], dict[str, Setter]]:
     class that is not slotted or that computes something when it is made.
     """
     names = [field.name for field in dataclasses.fields(cls)]
-    if hasattr(cls, "__post_init__") or not all(name in vars(cls) for name in names):
+    if hasattr(cls, "__post_init__") or not all(hasattr(vars(cls).get(name), "__set__") for name in names):
         raise TypeError(f"{cls.__name__} is no slotted dataclass with plain fields")
     setters: dict[str, Setter] = {name: vars(cls)[name].__set__ for name in names}
     known: dict[str, Any] = {"new": object.__new__, "cls": cls}

@@ -3,7 +3,8 @@
 from phaseloop.core.context import values_of
 from phaseloop.core.errors import UnresolvedReference
 from phaseloop.core.references import resolve
-from phaseloop.core.state import ActivityStatus, CallStatus, RunState, StepState
+from phaseloop.core.state import RunState, StepState
+from phaseloop.core.statuses import ActivityStatus, CallStatus
 from phaseloop.core.tools import ToolSpec, conflict_key
 from phaseloop.core.values import Json, digest
 

@@ -2,6 +2,7 @@
 
 from phaseloop.core.errors import AnswerRefused
 from phaseloop.core.gate_events import GateOpened
+from phaseloop.core.paths import is_object
 from phaseloop.core.plan import Finding
 from phaseloop.core.process import Definition
 from phaseloop.core.state import GateState
@@ -36,6 +37,6 @@ def _schema(definition: Definition, asked: GateOpened, outcome: str) -> Object:
     """What the value of this outcome must fit: behaviours 2.7, row Validation."""
     shown = asked.payload.get("artefact")
     schema: Json = asked.payload.get("schema") if outcome in ("submit", "approve", "happened") else None
-    if outcome in ("confirm", "approve") and isinstance(shown, dict):
+    if outcome in ("confirm", "approve") and is_object(shown):
         schema = definition.artifacts.get(str(shown.get("name")))
-    return schema if isinstance(schema, dict) else {}
+    return schema if is_object(schema) else {}

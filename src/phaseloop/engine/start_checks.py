@@ -1,6 +1,7 @@
 """Checks of what a run starts with: its goal and its inputs."""
 
 from phaseloop.core.errors import WrongUse
+from phaseloop.core.paths import is_object
 from phaseloop.core.process import Definition
 from phaseloop.core.values import Object, canonical
 from phaseloop.engine.ports import Contracts
@@ -34,7 +35,7 @@ def check_inputs(contracts: Contracts, definition: Definition, inputs: Object) -
         if _broken_at(text) is not None or _broken_at(name) is not None:
             raise WrongUse(f"input {name!r} holds broken Unicode; give it as UTF-8 text")
         schema = declared.get(name)
-        if isinstance(schema, dict) and value is not None and (found := contracts.check(schema, value)):
+        if is_object(schema) and value is not None and (found := contracts.check(schema, value)):
             raise WrongUse(f"input {name!r} does not fit: {found[0].where or 'value'}: {found[0].message}")
 
 
