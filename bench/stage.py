@@ -14,7 +14,6 @@ from phaseloop.engine.desk import ToolLayer
 from phaseloop.engine.host import Host
 from phaseloop.engine.perform import Edge
 from phaseloop.engine.ports import Returned
-from phaseloop.roles.protocols import Roles
 
 READ = ToolSpec("read", effect=EffectClass.READ)
 WORKER = "bench"
@@ -94,8 +93,10 @@ def chain_plan(length):
     def args(n):
         return {"q": {"$ref": str(n - 1), "path": "v"} if n > 1 else "start"}
 
-    steps = (Step(str(n), f"read {n}", "read", (str(n - 1),) if n > 1 else (), call=Call("read", args(n))) for n in
-             range(1, length + 1))
+    steps = (
+        Step(str(n), f"read {n}", "read", (str(n - 1),) if n > 1 else (), call=Call("read", args(n)))
+        for n in range(1, length + 1)
+    )
     return Plan("measure", tuple(steps))
 
 

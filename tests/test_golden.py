@@ -69,7 +69,10 @@ def test_it_holds_one_retry_one_replan_one_revision_one_automatic_pass_and_one_c
     assert [event.action for event in judged if event.scope != "plan"].count("retry") == 1
     assert [event.reason for event in EVENTS if isinstance(event, PlanUpdated)].count("replan") == 1
     resolved = [event for event in EVENTS if isinstance(event, GateResolved)]
-    assert [event.outcome for event in resolved if event.activity_id == "human_design_approval"] == ["reject", "approve"]
+    assert [event.outcome for event in resolved if event.activity_id == "human_design_approval"] == [
+        "reject",
+        "approve",
+    ]
     assert [event.by for event in resolved].count("auto_pass") == 1
     assert sum(isinstance(event, DriveStarted) for event in EVENTS) > sum(event.by == "user" for event in resolved)
 

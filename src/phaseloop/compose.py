@@ -21,7 +21,7 @@ from phaseloop.core.definition_rules import children_of
 from phaseloop.core.effects import StartChild
 from phaseloop.core.errors import AnswerRefused
 from phaseloop.core.granularity import assess, merge_phases, phase_count
-from phaseloop.core.limits import CriticPower, Limits
+from phaseloop.core.limits import CriticPower, Limits, lowered
 from phaseloop.core.process import FLAT, Definition
 from phaseloop.core.run_events import Who
 from phaseloop.core.state import RunFacts, RunState
@@ -37,7 +37,7 @@ from phaseloop.engine.perform import Edge
 from phaseloop.engine.ports import Recorded
 from phaseloop.engine.results import RunResult, run_result
 from phaseloop.engine.rule_registry import RuleRegistry
-from phaseloop.engine.start_checks import check_goal, check_inputs
+from phaseloop.engine.start_checks import check_goal, check_inputs, check_tools
 from phaseloop.engine.surroundings import DEFAULT_STORE, me, now, run_alone, store_url
 from phaseloop.roles.offline import OfflineCritic, OfflineExecutor, OfflinePlanner
 from phaseloop.roles.protocols import Critic, Executor, Planner, Roles, role_names
@@ -97,7 +97,7 @@ class App:
         self.judged_by_model = critic is None and self.critic_model is not None
         self.processes = {**builtin_definitions(), **{p.definition_id: p for p in processes}}
         self.mcp = _mcp_tools(mcp) if mcp is not None else None
-        local = [t if isinstance(t, LocalTool) else tool(t) for t in tools]
+        local: list[LocalTool[..., Any]] = [t if isinstance(t, LocalTool) else tool(t) for t in tools]
         self.toolbox = Toolbox(local, self.mcp, secrets=secrets, result_bytes=self.limits.result_bytes)
         self.store: SqliteLog = open_store(self.store_url)
         self.conditions = CelConditions()
@@ -177,16 +177,19 @@ class App:
         definition = self.process(process)
         check_goal(goal, needed=process is None and not self.offline)
         check_inputs(self.contracts, definition, inputs)
+        tools = self.toolbox.catalogue()
+        check_tools(definition, {tool.name for tool in tools})
         complexity = assess(definition, goal, None, unclear=False)
         if (count := phase_count(definition, complexity)) < len(definition.phases):
             definition = merge_phases(definition, count)
         power = CriticPower.ADVISES if self.judged_by_model else CriticPower.STEERS
+        limits = lowered(self.limits, definition.limits)
         light = complexity.level == 1 and self.judged_by_model
         return Begin(
             goal=goal,
             definition=definition,
-            limits=replace(self.limits, critic=power, critic_sees_plan=self.limits.critic_sees_plan and not light),
-            tools=self.toolbox.catalogue(),
+            limits=replace(limits, critic=power, critic_sees_plan=limits.critic_sees_plan and not light),
+            tools=tools,
             title=options.get("title", ""),
             mode=options.get("mode", "normal"),
             inputs=inputs,

@@ -289,9 +289,7 @@ def test_000_23_the_loop_goes_on_while_a_replan_is_wanted_and_the_bound_is_not_r
     with pytest.raises(RuntimeError, match="planner down"):
         Failing(CriticVerdict(0.0, True, "")).run("甲", 1)
     body = ast.parse(Path(orchestrator.__file__).read_text(encoding="utf-8"))
-    loop = next(
-        node for node in ast.walk(body) if isinstance(node, ast.While) and "max_" in ast.dump(node.test)
-    )
+    loop = next(node for node in ast.walk(body) if isinstance(node, ast.While) and "max_" in ast.dump(node.test))
     assert ast.unparse(loop.test) == "verdict.needs_replan and replan_count < max_replans"
     assert ast.unparse(loop.body[0]) == "replan_count += 1"
 

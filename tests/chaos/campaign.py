@@ -23,6 +23,7 @@ from pathlib import Path
 from phaseloop.adapters.codec import Codec
 from phaseloop.adapters.sqlite_log import open_store
 from phaseloop.core.call_events import HistoryDiverged
+from phaseloop.core.errors import PhaseloopError
 from phaseloop.core.gate_events import GateOpened
 from phaseloop.core.machine import evolve
 from phaseloop.core.process import GateKind
@@ -30,6 +31,7 @@ from phaseloop.core.run_events import DriveStarted
 from phaseloop.core.run_tables import tables
 from phaseloop.core.state import RunState, final_artifacts
 from phaseloop.core.statuses import CallStatus
+from phaseloop.core.tables import RunRow
 from phaseloop.core.values import digest
 from phaseloop.engine.ports import Recorded
 from phaseloop.engine.replay import replay
@@ -40,16 +42,21 @@ from tests.chaos.mutations import MUTATIONS
 from tests.chaos.scenario import BROKEN, FENCED, RUN, WRITES, Orders, run_process
 
 MEMORY = Path("/dev/shm")  # a killed process leaves the page cache alive, so a disk would only take longer
+IN_WRITES = ("send:after", "book:after", "ship:after", "pay:after", "upsert:after", "upsert:before")
 SECONDS = 90  # after which a child that hangs is killed by its own alarm
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What goes wrong in one trial: a fault for each process in turn; one without comes last."""
+    """What goes wrong in one trial: a fault for each process in turn; one without comes last.
+
+    `point` names the place of the fault where its number is 0.
+    """
 
     faults: tuple[tuple[Fault, int], ...]
     seed: int = 1
     mutation: str = ""
+    point: str = ""
 
 
 @dataclass(frozen=True)
@@ -69,6 +76,11 @@ class Judged:
     def kills(self) -> int:
         """Processes that SIGKILL ended."""
         return sum(code == -signal.SIGKILL for code in self.codes)
+
+    @property
+    def fenced(self) -> bool:
+        """Whether a process lost the run to another one."""
+        return FENCED in self.codes
 
 
 @dataclass(frozen=True)
@@ -133,7 +145,8 @@ def trial(ledger: Ledger, name: str, plan: Plan, expected: str) -> Judged:
     with workspace(ledger, name) as orders:
         codes: list[int] = []
         for restarts, (fault, at) in enumerate((*plan.faults, (Fault.NONE, 0))):
-            told = replace(orders, fault=fault, at=at, restarts=restarts, seed=plan.seed)
+            name_of_point = "" if at else plan.point
+            told = replace(orders, fault=fault, at=at, name=name_of_point, restarts=restarts, seed=plan.seed)
             codes.append(ended(spawn(told, plan.mutation)))
             if codes[-1] == 0 and restarts < len(plan.faults):
                 break
@@ -145,7 +158,7 @@ def two_at_once(ledger: Ledger, name: str, seed: int, expected: str) -> Judged:
     with workspace(ledger, name) as orders:
         told = [replace(orders, seed=seed + n, patience=0.6) for n in range(2)]
         first = spawn(told[0])
-        time.sleep(random.Random(seed).random() * 0.4)
+        time.sleep(random.Random(seed).random() * 0.15)
         codes = [ended(pid) for pid in (first, spawn(told[1]))]
         judged = judge(ledger, orders, f"two at once, seed {seed}", tuple(codes), expected)
     fair = set(codes) <= {0, FENCED} and 0 in codes
@@ -181,6 +194,17 @@ def judge(ledger: Ledger, orders: Orders, plan: object, codes: tuple[int, ...], 
     row = asyncio.run(store.runs.run_row(RUN))
     store.close()
     problems += _log_problems(history)
+    lost, twice, again = _deliveries(ledger, orders.trial)
+    judged = Judged(plan, codes, tuple(problems), lost, twice, again)
+    try:
+        return _with_state(judged, history, row, expected)
+    except PhaseloopError as error:
+        return replace(judged, problems=(*problems, f"the log cannot be folded: {error}"))
+
+
+def _with_state(judged: Judged, history: Sequence[Recorded], row: RunRow | None, expected: str) -> Judged:
+    """What the fold of the log adds. Raises `PhaseloopError` for a log that cannot be folded."""
+    problems = list(judged.problems)
     state, doubts = _folded(history)
     gates = [r.event for r in history if isinstance(r.event, GateOpened) and r.event.kind is GateKind.IN_DOUBT]
     asked = {gate.call_id for gate in gates}
@@ -190,8 +214,7 @@ def judge(ledger: Ledger, orders: Orders, plan: object, codes: tuple[int, ...], 
         problems.append("the derived row is not that of the fold")
     if expected and end_of(state) != expected:
         problems.append(f"another end: {state.status} {state.failure} {run_result(RUN, state).value}")
-    lost, twice, again = _deliveries(ledger, orders.trial)
-    return Judged(plan, codes, tuple(problems), lost, twice, again, len(asked), end_of(state))
+    return replace(judged, problems=tuple(problems), asked=len(asked), end=end_of(state))
 
 
 def _log_problems(history: Sequence[Recorded]) -> Iterator[str]:
@@ -277,6 +300,12 @@ def kills_in_recovery(points: int, count: int) -> list[Plan]:
     return found
 
 
+def kills_in_writes(mutation: str, seeds: int = 3) -> list[Plan]:
+    """One kill each right after a write without an idempotency of its own was delivered."""
+    points = [point for point in IN_WRITES if not point.startswith("upsert")]
+    return [Plan(((Fault.KILL, 0),), seed, mutation, point) for point in points for seed in range(1, seeds + 1)]
+
+
 def failing_commits(commits: int, fault: Fault, every: int = 1) -> list[Plan]:
     """The n-th commit fails, for every n."""
     return [Plan(((fault, n),)) for n in range(1, commits + 1, every)]
@@ -321,9 +350,6 @@ def campaign(workers: int = 2) -> Iterator[Campaign]:
             yield running
         finally:
             running.pool.shutdown(cancel_futures=True)
-
-
-IN_WRITES = ("send:after", "book:after", "ship:after", "pay:after", "upsert:after", "upsert:before")
 
 
 def main(every: str = "1") -> None:

@@ -12,12 +12,12 @@ from tests.chaos.campaign import (
     Campaign,
     Fault,
     Judged,
-    Plan,
     Report,
     campaign,
     failing_commits,
     kills,
     kills_in_recovery,
+    kills_in_writes,
 )
 from tests.chaos.kernel import kernel_campaign
 from tests.chaos.kill import why_not
@@ -71,7 +71,9 @@ def test_a_commit_that_fails_is_unknown_and_the_run_goes_on(running: Campaign, f
 
 @pytest.mark.slow
 def test_two_drivers_at_once_do_every_write_once(running: Campaign):
-    expect_sound(running.run_two_at_once(range(1, 21)))
+    report = running.run_two_at_once(range(1, 21))
+    expect_sound(report)
+    assert sum(trial.fenced for trial in report.trials) >= 5, "the two must have met"
 
 
 @pytest.mark.slow
@@ -79,22 +81,26 @@ def test_a_driver_frozen_inside_a_write_is_fenced_when_it_thaws(running: Campaig
     expect_sound(running.run_frozen(IN_WRITES))
 
 
+def test_kills_in_the_middle_of_writes_repeat_none(running: Campaign):
+    expect_sound(running.run("killed in writes", kills_in_writes("", seeds=1)))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("mutation", MUTATIONS)
 def test_the_campaign_sees_writes_that_are_done_twice(running: Campaign, mutation):
-    plans = [Plan(plan.faults, plan.seed, mutation) for plan in kills(running.points, 2)]
+    plans = kills_in_writes(mutation)
     report = running.run(f"with {mutation}", plans)
     print(report)
-    assert sum(len(trial.twice) for trial in report.trials) >= 2, str(report)
+    assert sum(len(trial.twice) for trial in report.trials) >= len(plans) // 2, str(report)
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(bool(why_not()), reason=why_not() or "can")
 def test_a_kill_before_a_storage_call_loses_nothing_and_repeats_no_write():
     with running_ledger() as ledger:
-        report = kernel_campaign(ledger, 40)
+        report = kernel_campaign(ledger, 30)
     expect_sound(report)
-    assert sum(trial.kills for trial in report.trials) >= 38
+    assert sum(trial.kills for trial in report.trials) >= 28
 
 
 def test_a_report_counts_what_happened():

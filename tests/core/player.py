@@ -5,9 +5,26 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from phaseloop.core.answers import Begin, Checked, ChildEnded, ConditionKnown, Drive, ModelReplied, PlanJudged, Planned, PlanningFailed, StepJudged, StepRaised, StepReturned, TimerDue, ToolReturned, ToolUnsure, Verdict, Verified
+from phaseloop.core.answers import (
+    Begin,
+    Checked,
+    ChildEnded,
+    ConditionKnown,
+    Drive,
+    ModelReplied,
+    PlanJudged,
+    Planned,
+    PlanningFailed,
+    StepJudged,
+    StepRaised,
+    StepReturned,
+    TimerDue,
+    ToolReturned,
+    ToolUnsure,
+    Verdict,
+    Verified,
+)
 from phaseloop.core.asks import ChildWanted, Go, Lock, ModelCallWanted, Rest, Serve, ToolCallWanted, Wait
-from phaseloop.core.words import Answered
 from phaseloop.core.decide import decide, receive, rule
 from phaseloop.core.effects import (
     CallTool,
@@ -31,6 +48,7 @@ from phaseloop.core.statuses import RunStatus
 from phaseloop.core.tools import EffectClass, ToolSpec
 from phaseloop.core.values import digest
 from phaseloop.core.wanted import desired
+from phaseloop.core.words import Answered
 
 ANN = Who("ann", "cli", ("lead",))
 READ = ToolSpec("look", effect=EffectClass.READ)

@@ -3,7 +3,6 @@
 import pytest
 
 from phaseloop.core.asks import ToolCallWanted
-from phaseloop.core.words import Answered, Cancel, Pause, Reopen
 from phaseloop.core.errors import AnswerRefused
 from phaseloop.core.gate_events import GateAnswered, GateExpired, GateOpened, GateResolved, GateTimedOut, TimerSet
 from phaseloop.core.gate_policies import policy_value
@@ -25,6 +24,7 @@ from phaseloop.core.run_events import LimitReached, RunCancelled, RunFailed, Who
 from phaseloop.core.state import open_gates
 from phaseloop.core.statuses import GateStatus, RunStatus
 from phaseloop.core.tools import ToolSpec
+from phaseloop.core.words import Answered, Cancel, Pause, Reopen
 from tests.core.player import ANN, Player, World, plan, think, write
 
 BOB, EVE = Who("bob", "page", ("boss",)), Who("eve", "api")

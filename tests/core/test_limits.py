@@ -1,6 +1,6 @@
 import pytest
 
-from phaseloop.core.limits import Band, Limits
+from phaseloop.core.limits import LOWERABLE, Band, Limits, lowered
 from phaseloop.core.tools import EffectClass
 
 
@@ -24,3 +24,18 @@ def test_the_caps_are_those_of_the_contract():
 )
 def test_side_effects_raise_the_band_and_reads_lower_it(effect, band):
     assert Limits().band(effect) == band
+
+
+def test_a_definition_may_lower_caps_and_never_raise_them():
+    limits = lowered(Limits(), {"stepRetries": 1, "replans": 9, "step_seconds": 20, "maxParallel": "many"})
+    assert (limits.step_retries, limits.replans, limits.step_seconds, limits.max_parallel) == (1, 2, 20.0, 8)
+    assert isinstance(limits.step_seconds, float)
+
+
+@pytest.mark.parametrize("name", LOWERABLE)
+def test_every_cap_that_may_be_lowered_is_one(name):
+    assert getattr(lowered(Limits(), {name: 0}), name) == 0
+
+
+def test_a_switch_is_no_number():
+    assert lowered(Limits(), {"replans": False}) == Limits()

@@ -4,11 +4,11 @@ import pytest
 
 from phaseloop.core.answers import ModelReplied, StepReturned
 from phaseloop.core.asks import Go, ModelCallWanted, Serve, Wait
-from phaseloop.core.words import Pause
 from phaseloop.core.call_events import HistoryDiverged, ModelCallFinished, ModelCallStarted, Usage
 from phaseloop.core.decide import rule
 from phaseloop.core.errors import IllegalMove
 from phaseloop.core.machine import evolve
+from phaseloop.core.words import Pause
 from tests.core.player import ANN, Player, World, plan, think
 
 SCOPE = "step/s1/1"

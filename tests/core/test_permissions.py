@@ -89,9 +89,7 @@ def test_an_identity_argument_from_nowhere_asks(to):
     assert "comes neither from the request nor from a trusted source" in asked(think("a", tool_hint="mail"), step=step)
 
 
-@pytest.mark.parametrize(
-    ("amount", "known"), [(249.5, True), (249.50, True), ("249.50", True), (249, False), (9.5, False)]
-)
+@pytest.mark.parametrize(("amount", "known"), [(249.5, True), ("249.50", True), (249, False), (9.5, False)])
 def test_an_amount_is_known_by_its_value(amount, known):
     pay = ToolSpec("pay", identity=("amount",))
 

@@ -4,9 +4,18 @@ from typing import get_args
 
 import pytest
 
-from phaseloop.core.answers import Answer, Begin, BreakerMoved, ChildEnded, ConditionKnown, Drive, ModelReplied, StepRaised, StepReturned
+from phaseloop.core.answers import (
+    Answer,
+    Begin,
+    BreakerMoved,
+    ChildEnded,
+    ConditionKnown,
+    Drive,
+    ModelReplied,
+    StepRaised,
+    StepReturned,
+)
 from phaseloop.core.asks import ChildWanted, ModelCallWanted
-from phaseloop.core.words import AddNote, Cancel, CatalogueMoved, Pause, RaiseLimit, Reopen, Resume
 from phaseloop.core.call_events import HistoryDiverged
 from phaseloop.core.decide import rule
 from phaseloop.core.errors import WrongUse
@@ -17,6 +26,7 @@ from phaseloop.core.process import FLAT, Activity, ActivityType, Definition, Pha
 from phaseloop.core.reactions import REACT
 from phaseloop.core.run_events import LimitRaised, NoteAdded, RunStarted
 from phaseloop.core.state import RunStatus
+from phaseloop.core.words import AddNote, Cancel, CatalogueMoved, Pause, RaiseLimit, Reopen, Resume
 from tests.core.player import ANN, TOOLS, Player, World, plan, think
 
 
@@ -45,7 +55,12 @@ def failed(limits=None):
 def test_a_run_begins_once_with_what_it_started_from():
     player = Player(goal="A long goal " * 10, inputs={"x": 1}, by=ANN, mode="design")
     started = player.of(RunStarted)[0]
-    assert (started.title, started.inputs, started.by, started.mode) == (("A long goal " * 10)[:60], {"x": 1}, ANN, "design")
+    assert (started.title, started.inputs, started.by, started.mode) == (
+        ("A long goal " * 10)[:60],
+        {"x": 1},
+        ANN,
+        "design",
+    )
     assert started.phases[0].phase_id == "phase_default"
     assert player.post(Begin("other", FLAT, Limits())) == ()
 
@@ -64,7 +79,10 @@ def test_no_drive_of_a_run_that_is_over_or_has_not_begun():
         (Cancel(ANN), "the run is completed already"),
         (Reopen(ANN), "only a failed run can be reopened; this one is completed"),
         (RaiseLimit(ANN, "task_replans", 1), "the run is completed; its limits decide nothing any more"),
-        (RaiseLimit(ANN, "fun", 1), "'fun' is no limit that can be raised; these are: task_replans, step_retries, revisions"),
+        (
+            RaiseLimit(ANN, "fun", 1),
+            "'fun' is no limit that can be raised; these are: task_replans, step_retries, revisions",
+        ),
     ],
 )
 def test_a_word_that_cannot_be_taken_says_why(word, why):
@@ -135,7 +153,9 @@ def test_a_step_that_ends_before_its_record_diverges():
     player.post(ModelCallWanted("step/s1/1", 1, "executor", "m", step_id="s1"))
     player.post(ModelReplied("step/s1/1", 1, {}))
     player.post(StepReturned("s1", 1, "x", replies=0))
-    assert [(e.what, e.recorded, e.asked) for e in player.of(HistoryDiverged)] == [("ended before the record", "1", "0")]
+    assert [(e.what, e.recorded, e.asked) for e in player.of(HistoryDiverged)] == [
+        ("ended before the record", "1", "0")
+    ]
     assert player.post(StepRaised("s1", 1, "late")) == ()
 
 
@@ -168,7 +188,9 @@ def test_a_child_gives_its_artefacts_under_the_names_of_the_activity_else_its_re
     player, seen = with_child(over(artifacts=artifacts, result="result"), {"outputs": outputs})
     assert player.state.steps["s1"].output == output
     assert seen[0].inputs == {"mine": 7}
-    assert player.of(SubprocessStarted)[0].child_run_id == player.of(SubprocessCompleted)[0].child_run_id == "child-s1-1"
+    assert (
+        player.of(SubprocessStarted)[0].child_run_id == player.of(SubprocessCompleted)[0].child_run_id == "child-s1-1"
+    )
 
 
 @pytest.mark.parametrize("status", ["failed", "cancelled"])

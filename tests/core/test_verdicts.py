@@ -170,3 +170,17 @@ def test_a_bound_write_that_a_check_finds_weak_is_accepted_with_the_issue():
     assert state.status is RunStatus.COMPLETED
     assert state.warnings == ("s1: weak",)
     assert len(player.world.sent) == 1
+
+
+def test_a_bound_step_that_broke_after_a_weak_result_has_nothing_to_go_on_with():
+    tries = []
+
+    def tool(name, args, key):
+        tries.append(key)
+        return {"n": 1} if len(tries) == 1 else Failed("down")
+
+    step = Step("a", "Look", call=read("a").call, output_schema={"type": "object"})
+    world = World(plan=lambda r: plan(step), tool=tool, checks=lambda c, o: (Finding("soft", "weak"),))
+    player = Player(world, limits=Limits(replans=0))
+    assert player.run().status is RunStatus.FAILED
+    assert [e.action for e in player.of(ResultJudged)] == ["retry", "abort"]

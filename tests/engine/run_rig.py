@@ -10,7 +10,6 @@ from phaseloop.adapters.cel_conditions import CelConditions
 from phaseloop.adapters.contracts import JsonSchemaContracts
 from phaseloop.adapters.sqlite_log import SqliteLog, open_store
 from phaseloop.core.answers import Begin
-from phaseloop.core.words import Answered, Word
 from phaseloop.core.effects import StartChild
 from phaseloop.core.limits import Limits
 from phaseloop.core.process import FLAT, Definition
@@ -18,6 +17,7 @@ from phaseloop.core.run_events import Who
 from phaseloop.core.state import RunState, open_gates
 from phaseloop.core.tools import EffectClass, ToolSpec
 from phaseloop.core.values import digest
+from phaseloop.core.words import Answered, Word
 from phaseloop.engine.desk import ToolLayer
 from phaseloop.engine.edge_checks import EdgeChecks
 from phaseloop.engine.host import Host

@@ -4,10 +4,10 @@ import asyncio
 from dataclasses import replace
 
 from phaseloop.core.answers import Verdict
-from phaseloop.core.words import AddNote, Cancel, CatalogueMoved, Pause, RaiseLimit, Reopen, Resume
 from phaseloop.core.plan import ActivityType, Call, Plan, Step
 from phaseloop.core.process import Activity, Definition, GateConfig, GateMode, NoMatchPolicy, Option, Phase
 from phaseloop.core.tools import EffectClass, Risk, ToolSpec
+from phaseloop.core.words import AddNote, Cancel, CatalogueMoved, Pause, RaiseLimit, Reopen, Resume
 from phaseloop.engine.ports import Returned
 from phaseloop.roles.protocols import Roles
 from phaseloop.roles.scripted import Attempts, ScriptedCritic, ScriptedExecutor, ScriptedPlanner
@@ -299,6 +299,25 @@ async def unsure_write():
     await rig.drive("tell ann about a and b")
     await rig.answer("run_it")
     await rig.drive()
+    return rig
+
+
+async def unsure_write_with_a_hook(happened=False):
+    """Two writes under one lock at once; the first times out, its hook knows, the second waits its turn."""
+
+    async def pay_both(request, desk):
+        calls = [("pay", {"to": "ann"}), ("pay", {"to": "bob"})]
+        await model_turn(desk, "pay both", calls)
+        done = await asyncio.gather(*(desk.call(tool, args, i=i) for i, (tool, args) in enumerate(calls)))
+        return [one.value for one in done]
+
+    def pay(args, key, n):
+        return Returned("unsure", error="timeout") if n == 1 else Returned("ok", dict(args))
+
+    known = (happened, {"to": "ann"} if happened else None)
+    tools = FakeTools([write("pay", verify=True)], {"pay": pay}, {"pay": known})
+    rig = Rig(roles([Plan("pay", (Step("a", "pay both", tool_hint="pay"),))], {"pay both": pay_both}), tools)
+    await rig.drive("pay ann and bob")
     return rig
 
 
@@ -683,6 +702,8 @@ STORIES = {
     "verified-write": verified_write,
     "verified-write-that-did-not": lambda: verified_write((False, None)),
     "unsure-write": unsure_write,
+    "unsure-write-with-a-hook": unsure_write_with_a_hook,
+    "unsure-write-that-its-hook-saw": lambda: unsure_write_with_a_hook(True),
     "unsure-read": unsure_read,
     "approved-call": approved_call,
     "approved-with-other-arguments": lambda: approved_call("approve", {"to": "bob"}),

@@ -6,7 +6,6 @@ from typing import Any
 
 from phaseloop.adapters.sqlite_log import open_store
 from phaseloop.core.answers import Begin, Verdict
-from phaseloop.core.words import Answered
 from phaseloop.core.limits import Limits
 from phaseloop.core.machine import fold
 from phaseloop.core.plan import Finding
@@ -14,6 +13,7 @@ from phaseloop.core.process import FLAT
 from phaseloop.core.run_events import Who
 from phaseloop.core.state import open_gates
 from phaseloop.core.tools import EffectClass, ToolSpec
+from phaseloop.core.words import Answered
 from phaseloop.engine.desk import ToolLayer
 from phaseloop.engine.host import Host
 from phaseloop.engine.perform import Edge

@@ -6,13 +6,13 @@ import pytest
 
 from phaseloop.core.answers import ModelReplied, ToolReturned
 from phaseloop.core.asks import ModelCallWanted, ToolCallWanted
-from phaseloop.core.words import Cancel, Pause, Resume
 from phaseloop.core.call_events import ToolCallStarted
 from phaseloop.core.errors import Fenced, LogBroken, RecordUnreadable, Stuck
 from phaseloop.core.plan import Call, Step
 from phaseloop.core.process import Activity, ActivityType, Definition, GateConfig, NoMatchPolicy, Phase
 from phaseloop.core.run_events import DriveStarted, NoteAdded
 from phaseloop.core.statuses import RunStatus
+from phaseloop.core.words import AddNote, Cancel, Pause, Resume
 from phaseloop.engine.driver import Driver
 from phaseloop.engine.ports import Returned
 from tests.core.player import plan, read, think, write
@@ -72,7 +72,7 @@ def test_an_answer_wakes_a_driver_that_has_other_work():
 def test_a_conflict_from_outside_decides_the_same_batch_again():
     async def scene(stage):
         async def work(request, desk):
-            await stage.another_host("w2").receive("r1", NoteTaken)
+            await stage.another_host("w2").receive("r1", AddNote(ANN, "hello"))
             return "done"
 
         stage.executor.work = work
@@ -80,9 +80,6 @@ def test_a_conflict_from_outside_decides_the_same_batch_again():
         assert len(await stage.events(NoteAdded)) == 1
         assert len(await stage.events(DriveStarted)) == 1
 
-    from phaseloop.core.answers import AddNote
-
-    NoteTaken = AddNote(ANN, "hello")
     play(scene)
 
 
@@ -388,3 +385,44 @@ def test_an_unsure_write_asks_and_run_it_sends_it_once_more():
     play(scene, planner=Planner(plan(write("a", room="1"))), tools=Tools())
 
 
+def test_a_call_in_flight_keeps_a_step_from_parking_at_its_other_call():
+    async def scene(stage):
+        hold = asyncio.Event()
+
+        async def slow(args):
+            await hold.wait()
+            return "slow"
+
+        async def work(request, desk):
+            both = await asyncio.gather(desk.call("look", {}), desk.call("pay", {}))
+            return [r.value for r in both]
+
+        stage.executor.work, stage.tools.calls["look"] = work, slow
+        driving = asyncio.ensure_future(stage.run())
+        await stage.until("GateOpened")
+        await asyncio.sleep(0.1)  # the commit is in the store's thread: time for the driver to park, if it would
+        assert not driving.done()
+        hold.set()
+        assert (await driving).status is RunStatus.RUNNING
+        await stage.answer("approve")
+        assert (await stage.host.drive("r1")).status is RunStatus.COMPLETED
+        assert [tool for tool, _ in stage.tools.sent] == ["look", "pay"]
+
+    play(scene)
+
+
+def test_an_equal_read_asked_twice_for_one_place_leaves_once():
+    async def scene(stage):
+        async def work(request, desk):
+            both = await asyncio.gather(*(desk.call("look", {}, i=0) for _ in range(2)))
+            return [r.value for r in both]
+
+        async def slow(args):
+            await asyncio.sleep(0.01)
+            return "seen"
+
+        stage.executor.work, stage.tools.calls["look"] = work, slow
+        assert (await stage.run()).steps["s1"].output == ["seen", "seen"]
+        assert len(stage.tools.sent) == 1
+
+    play(scene)

@@ -8,9 +8,7 @@ from phaseloop.roles.protocols import CallResult
 
 
 def read_tool(name, required=()):
-    return ToolSpec(
-        name, effect=EffectClass.READ, input_schema={"type": "object", "required": list(required)}
-    )
+    return ToolSpec(name, effect=EffectClass.READ, input_schema={"type": "object", "required": list(required)})
 
 
 @dataclass

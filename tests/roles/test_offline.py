@@ -108,9 +108,7 @@ def test_outputs_beyond_the_pieces_get_steps_of_their_own():
 
 def test_a_piece_that_names_a_read_tool_has_it_as_its_hint():
     tools = (read_tool("list_orders"), ToolSpec("mail"), read_tool("broken"))
-    plan = plan_of(
-        asked("用list_orders取单，mail客户，list_orders_all，broken", tools=tools, broken_tools=("broken",))
-    )
+    plan = plan_of(asked("用list_orders取单，mail客户，list_orders_all，broken", tools=tools, broken_tools=("broken",)))
     assert [step.tool_hint for step in plan.steps] == ["list_orders", None, None, None]
 
 
@@ -229,9 +227,7 @@ def test_titles_follow_the_script_of_the_goal():
 
 def test_a_single_output_that_nobody_claims_is_made_by_the_last_open_step():
     activities = DECLARED[:1] + (Activity("classify", ActivityType.LLM, title="Classify"),)
-    steps = plan_of(
-        asked("x", activities=activities, outputs=("intent",), schemas={"intent": {"a": 1}})
-    ).steps
+    steps = plan_of(asked("x", activities=activities, outputs=("intent",), schemas={"intent": {"a": 1}})).steps
     assert [(step.produces, step.output_schema) for step in steps] == [(None, None), ("intent", {"a": 1})]
 
 
@@ -267,9 +263,7 @@ def test_a_replan_of_declared_activities_points_references_at_what_stands_for_th
         call=Call("mail", {"body": {"$ref": "s3"}, "n": [{"$tmpl": "{s2:[0].id} rows"}], "to": "a"}),
     )
     child = Step("s5", "child", depends_on=("s4",), activity_id="child", type=ActivityType.SUBPROCESS)
-    plan = plan_of(
-        asked("Do", activities=DECLARED, finished=done, pending=(stale, child), failure="s3: empty")
-    )
+    plan = plan_of(asked("Do", activities=DECLARED, finished=done, pending=(stale, child), failure="s3: empty"))
     write, send, last = plan.steps
     assert (write.id, write.activity_id, write.depends_on) == ("write", "write", ("s2",))
     assert (send.id, send.depends_on) == ("s4", ("s2", "write"))

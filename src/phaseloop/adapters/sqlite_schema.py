@@ -17,7 +17,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     (
         "CREATE TABLE events(run_id TEXT NOT NULL, seq INTEGER NOT NULL, at INTEGER NOT NULL,"
         " type TEXT NOT NULL, v INTEGER NOT NULL, body BLOB NOT NULL,"
-        " PRIMARY KEY(run_id, seq)) WITHOUT ROWID",
+        " PRIMARY KEY(run_id, seq))",  # with rowids: a body of 2 kB fills half a page, not a page of its own
         "CREATE TABLE blobs(sha256 TEXT PRIMARY KEY, body BLOB NOT NULL)",
         "CREATE TABLE runs(run_id TEXT PRIMARY KEY, title TEXT NOT NULL, definition_id TEXT NOT NULL,"
         " state TEXT NOT NULL, phase_index INTEGER NOT NULL, phase_count INTEGER NOT NULL,"

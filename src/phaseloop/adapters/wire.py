@@ -66,8 +66,8 @@ class Field:
 class Shape:
     """A class, compiled: `to_wire` makes its JSON object, `decode` a twin from bytes, `make` its instance.
 
-    `refs` are the bodies that may be blobs, `shared` the fields that always are; an event has all of its
-    fields shared or none.
+    `refs` are the bodies that may be blobs, which `make` leaves at their default; `shared` are the fields
+    that always are; an event has all of its fields shared or none.
     """
 
     cls: type[Any]
@@ -77,10 +77,7 @@ class Shape:
     twin: Any
     to_wire: Callable[[Any], dict[str, Any]]
     decode: Callable[[bytes], Any]
-
-    def make(self, twin: Any) -> Any:
-        """The instance that a decoded twin stands for, bodies that are blobs left at their default."""
-        return msgspec.convert(twin, self.cls, from_attributes=True)
+    make: Callable[[Any], Any]
 
 
 @cache
@@ -96,6 +93,7 @@ def shape_of(cls: type[Any]) -> Shape:
         twin=twin,
         to_wire=_compiled(known),
         decode=msgspec.json.Decoder(twin).decode,
+        make=_maker(cls, known),
     )
 
 
@@ -161,6 +159,19 @@ def _compiled(known: tuple[Field, ...]) -> Callable[[Any], dict[str, Any]]:
         lines.append(f"    {absent}wire[{f.wire!r}] = {item}")
     exec("\n".join([*lines, "    return wire"]), names)  # the text comes from field names of the core only
     return cast(Callable[[Any], dict[str, Any]], names["to_wire"])
+
+
+def _maker(cls: type[Any], known: tuple[Field, ...]) -> Callable[[Any], Any]:
+    """A function that makes an instance of a twin; only fields with a class of ours inside need converting."""
+    names: dict[str, Any] = {"cls": cls, "convert": msgspec.convert}
+    values: list[str] = []
+    for at, f in enumerate(known):
+        names[f"hint_{at}"] = f.hint
+        ours = twin_type(f.hint) is not f.hint and twin_type(f.hint) != f.hint
+        value = f"twin.{f.name}"
+        values.append(f"convert({value}, hint_{at}, from_attributes=True)" if ours else value)
+    exec(f"def make(twin): return cls({', '.join(values)})", names)  # from field names of the core only
+    return cast(Callable[[Any], Any], names["make"])
 
 
 def twin_type(hint: Any) -> Any:

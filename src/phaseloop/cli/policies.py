@@ -35,14 +35,14 @@ def yes_safe(gate: WaitingFor) -> Answer | None:
 
 
 def _selected(gate: WaitingFor) -> Answer | None:
-    options = gate.payload.get("options") or []
-    best = [option["id"] for option in options if option.get("recommended")]
-    chosen = best[:1] or ([options[0]["id"]] if len(options) == 1 else [])
+    options: list[dict[str, Json]] = gate.payload.get("options") or []
+    best: list[Json] = [option["id"] for option in options if option.get("recommended")]
+    chosen: list[Json] = best[:1] or ([options[0]["id"]] if len(options) == 1 else [])
     return ("select", chosen, "") if chosen else None
 
 
 def _submitted(gate: WaitingFor) -> Answer | None:
-    values = gate.payload.get("values") or {}
-    schema = gate.payload.get("schema") or {}
+    values: dict[str, Json] = gate.payload.get("values") or {}
+    schema: dict[str, Json] = gate.payload.get("schema") or {}
     complete = all(name in values for name in schema.get("required", ()))
     return ("submit", values, "") if complete else None

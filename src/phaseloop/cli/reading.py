@@ -81,7 +81,7 @@ def show(
         found = [codec.envelope(r) for r in history if step in showing.steps_of(r.event)]
         if not found:
             raise WrongUse(f"run {history[0].run_id} has no step {step}")
-        showing.show_step(found, as_json)
+        showing.show_step(found, step, as_json)
     elif as_events:
         showing.show_events(history, codec, as_json, ascii_only)
     else:

@@ -74,15 +74,19 @@ class Session:
 
     async def _show(self, driving: "asyncio.Future[RunState]") -> None:
         """Show until the drive has stopped and everything it appended was shown."""
-        last: list[int] = []
+        ending = asyncio.ensure_future(self._last_seq(driving))
+        try:
+            await self._follow(lambda shown: ending.done() and self.seen >= ending.result())
+        finally:
+            ending.cancel()
+            await asyncio.gather(ending, return_exceptions=True)
 
-        def stop(shown: View) -> bool:
-            if driving.done() and not last:
-                last.append(1)
-                return shown.over
-            return driving.done()
-
-        await self._follow(stop)
+    async def _last_seq(self, driving: "asyncio.Future[RunState]") -> int:
+        """The place of the last event when `driving` has ended; 0 when it broke, for then there is no end to show."""
+        await asyncio.wait({driving})
+        if driving.cancelled() or driving.exception() is not None:
+            return 0
+        return (await self.app.host.load(self.run_id))[1]
 
     async def _follow(self, stop: Callable[[View], bool]) -> None:
         events = self._events()

@@ -79,6 +79,14 @@ def show_gates(history: Sequence[Recorded], as_json: bool, ascii_only: bool, sto
             print(shown(f"  {command}{screen.flags}", screen))
 
 
+def _only(wire: dict[str, Json], step_id: str) -> dict[str, Json]:
+    if wire["event"] != "plan_updated":
+        return wire
+    steps = [step for step in wire["steps"] if step["id"] == step_id]
+    kept = ("runId", "seq", "ts", "event", "v", "phaseId", "planVersion", "reason")
+    return {**{name: wire[name] for name in kept if name in wire}, "steps": steps}
+
+
 def steps_of(event: Event) -> tuple[str, ...]:
     """The steps that an event is about."""
     if isinstance(event, PlanUpdated):
@@ -88,9 +96,10 @@ def steps_of(event: Event) -> tuple[str, ...]:
     return (step_id, scope[1] if len(scope) > 1 and scope[0] in ("step", "judge") else step_id)
 
 
-def show_step(wires: list[dict[str, Json]], as_json: bool) -> None:
-    """Every fact of one step, in order."""
-    for wire in wires:
+def show_step(wires: list[dict[str, Json]], step_id: str, as_json: bool) -> None:
+    """Every fact of one step, in order; of a plan only the step itself."""
+    for whole in wires:
+        wire = _only(whole, step_id)
         if as_json:
             print(json.dumps(wire, ensure_ascii=False))
             continue

@@ -157,7 +157,10 @@ class DefinitionRefused(PhaseloopError):
         self.findings = findings
 
     def __str__(self) -> str:
-        lines = [f"{f.where + ': ' if f.where else ''}{f.message}" for f in self.findings]
+        lines = [
+            f"{f.where + ': ' if f.where else ''}{f.message}{' (' + f.mend + ')' if f.mend else ''}"
+            for f in self.findings
+        ]
         return f"definition {self.source} is refused: " + "; ".join(lines)
 
 

@@ -121,9 +121,13 @@ def _done_already(state: RunState, ask: ToolCallWanted, call: CallState, tool: T
 
 
 def _fall_back(state: RunState, ask: ToolCallWanted, tool: ToolSpec, gave_up: CallState, at: int) -> tuple[Event, ...]:
-    """The fallback asks a person where it would have to ask by itself."""
-    why = why_ask(state, state.steps[ask.step_id], tool, ask.args)
+    """The fallback is a call like any other: answered from the ledger, held back, or asked about as by itself."""
     key = call_key(state, ask, tool, ask.args)
+    if (reused := _reusable(state, ask, tool, key)) is not None:
+        return (_reused(state, ask, tool, key, reused),)
+    if not tool.reads and _same_under_way(state, key):
+        return ()
+    why = why_ask(state, state.steps[ask.step_id], tool, ask.args)
     if not why:
         return _start(state, ask, tool, key, gave_up.call_id)
     asked, *more = approval_gate(state, replace(ask, tool=tool.name), tool, key, why, at)
@@ -252,6 +256,9 @@ def rule_tool(state: RunState, ask: ToolCallWanted) -> Ruling:
         return Rest(waits[min(last.tries, len(waits)) - 1] if waits else 0.0, last.tries)
     if last.status in (CallStatus.READY, CallStatus.FINISHED) and state.status is not RunStatus.PAUSED:
         sent = state.facts.tools[last.tool if last.status is CallStatus.READY else tool.fallback]
+        falls = last.status is CallStatus.FINISHED
+        if falls and not sent.reads and _same_under_way(state, call_key(state, ask, sent, ask.args)):
+            return Wait()
         return _rule_lock(state, ask, sent, last.args if last.status is CallStatus.READY else ask.args)
     return Wait()
 
@@ -268,4 +275,13 @@ def _rule_lock(state: RunState, ask: ToolCallWanted, tool: ToolSpec, args: Json)
     key = conflict_key(tool, args)
     if needs_lock(tool) and ask.locked != key and not is_busy(state, key) and goes_first(state, ask.step_id, key):
         return Lock(key)
+    if ask.locked and _is_in_doubt(state, key):  # its hook is asked under the lock: let go of it
+        return Rest(0.0, ask.rested)
     return Wait()
+
+
+def _is_in_doubt(state: RunState, key: str) -> bool:
+    """Whether a call under the conflict key is in doubt."""
+    tools = state.facts.tools
+    doubtful = (call for call in state.calls.values() if call.status is CallStatus.IN_DOUBT)
+    return any(conflict_key(tools[call.tool], call.args) == key for call in doubtful)

@@ -1,7 +1,9 @@
 """Every threshold and cap of a run, in one frozen class. Contract section 7."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import Any
 
 from phaseloop.core.tools import EffectClass
 
@@ -59,3 +61,28 @@ class Limits:
 
 
 SCORE_OK, SCORE_SOFT, SCORE_SCHEMA, SCORE_CHECK, SCORE_EMPTY, SCORE_ERROR = 10.0, 5.0, 4.0, 3.0, 2.0, 0.0
+
+
+LOWERABLE = (
+    "step_retries",
+    "replans",
+    "revisions_per_gate",
+    "rounds",
+    "plan_steps",
+    "max_parallel",
+    "step_seconds",
+    "model_seconds",
+    "result_bytes",
+)
+"""Caps that a definition may lower and never raise."""
+
+
+def lowered(limits: Limits, wanted: Mapping[str, object]) -> Limits:
+    """`limits` with the caps of a definition where they are lower; `stepRetries` and `step_retries` are one name."""
+    lower: dict[str, Any] = {}
+    for name in LOWERABLE:
+        head, *rest = name.split("_")
+        value = wanted.get(head + "".join(word.title() for word in rest), wanted.get(name))
+        if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < getattr(limits, name):
+            lower[name] = type(getattr(limits, name))(value)
+    return replace(limits, **lower)

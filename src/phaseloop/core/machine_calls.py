@@ -17,7 +17,6 @@ from phaseloop.core.call_events import (
 from phaseloop.core.changes import replace
 from phaseloop.core.errors import IllegalMove
 from phaseloop.core.events import Event
-from phaseloop.core.machine_runs import with_phase
 from phaseloop.core.moves import CALL_MOVES, move
 from phaseloop.core.run_events import Stats
 from phaseloop.core.state import CallState, LedgerEntry, ModelRecord, RunState
@@ -55,8 +54,7 @@ def _model_call_finished(state: RunState, event: ModelCallFinished, at: int) -> 
     reply = (event.ok, event.reply if event.ok else event.error)
     record = replace(record, replies=(*record.replies, reply), calls=(*record.calls, event.calls))
     used = Stats(1, event.usage.tokens_in, event.usage.tokens_out, event.cost_usd)
-    state = replace(state, records={**state.records, event.scope: record}, idle_drives=0)
-    return count_used(state, used)
+    return count_used(state, used, records={**state.records, event.scope: record}, idle_drives=0)
 
 
 def add_stats(a: Stats, b: Stats) -> Stats:
@@ -72,12 +70,14 @@ def add_stats(a: Stats, b: Stats) -> Stats:
     )
 
 
-def count_used(state: RunState, used: Stats) -> RunState:
-    """The state after something was used, by the run and by its present phase."""
-    state = replace(state, stats=add_stats(state.stats, used))
-    if state.phase_index < 0:
-        return state
-    return with_phase(state, replace(state.phase, stats=add_stats(state.phase.stats, used)))
+def count_used(state: RunState, used: Stats, **changes: Any) -> RunState:
+    """The state with `changes`, after something was used, by the run and by its present phase."""
+    changes["stats"] = add_stats(state.stats, used)
+    if (at := state.phase_index) >= 0:
+        phase = state.phases[at]
+        phase = replace(phase, stats=add_stats(phase.stats, used))
+        changes["phases"] = (*state.phases[:at], phase, *state.phases[at + 1 :])
+    return replace(state, **changes)
 
 
 def _tool_call_started(state: RunState, event: ToolCallStarted, at: int) -> RunState:
@@ -100,8 +100,12 @@ def _tool_call_started(state: RunState, event: ToolCallStarted, at: int) -> RunS
         asked=event.key,
         fallback_of=event.fallback_of,
     )
-    state = replace(with_call(state, call), next_call=max(state.next_call, number(event.call_id) + 1))
-    return count_used(state, Stats(tool_calls=1))
+    calls = {**state.calls, call.call_id: call}
+    next_call = max(state.next_call, number(event.call_id) + 1)
+    return count_used(state, _ONE_CALL, calls=calls, next_call=next_call)
+
+
+_ONE_CALL = Stats(tool_calls=1)
 
 
 def _tool_call_finished(state: RunState, event: ToolCallFinished, at: int) -> RunState:
@@ -109,7 +113,7 @@ def _tool_call_finished(state: RunState, event: ToolCallFinished, at: int) -> Ru
     name = "ToolCallToRepeat" if event.next == "again" else "ToolCallFinished"
     status = move(CALL_MOVES, call.status, name, f"call {event.call_id}")
     call = replace(call, status=status, outcome=event.outcome, value=event.result, error=event.error, next=event.next)
-    state = replace(with_call(state, call), idle_drives=0)
+    state = replace(state, calls={**state.calls, call.call_id: call}, idle_drives=0)
     return end_write(state, call) if status is CallStatus.FINISHED else state
 
 

@@ -158,7 +158,7 @@ def _activity_completed(state: RunState, event: ActivityCompleted, at: int) -> R
         best_output=None,
         judging="",
     )
-    return replace(_end_step(state, step), idle_drives=0)
+    return _end_step(state, step, idle_drives=0)
 
 
 def _tainted(state: RunState, step: StepState) -> bool:
@@ -172,7 +172,7 @@ def _tainted(state: RunState, step: StepState) -> bool:
     )
 
 
-def _end_step(state: RunState, step: StepState) -> RunState:
+def _end_step(state: RunState, step: StepState, **changes: Any) -> RunState:
     """Only the step's output stays; calls that nobody ended yet stay too (contract section 4)."""
     sid = step.spec.id
     calls: Mapping[str, Any] = state.calls
@@ -183,7 +183,7 @@ def _end_step(state: RunState, step: StepState) -> RunState:
             if call.step_id != sid or call.status in (CallStatus.STARTED, CallStatus.IN_DOUBT)
         }
     records = _without(_without(state.records, f"step/{sid}/"), f"judge/{sid}/")
-    return replace(state, steps={**state.steps, sid: step}, calls=calls, records=records)
+    return replace(state, steps={**state.steps, sid: step}, calls=calls, records=records, **changes)
 
 
 def _activity_failed(state: RunState, event: ActivityFailed, at: int) -> RunState:

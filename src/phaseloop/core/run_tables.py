@@ -1,5 +1,7 @@
 """The derived rows of one run, computed from its state (contract section 3)."""
 
+from phaseloop.core.phases import start_is_open
+from phaseloop.core.planning import wants_plan
 from phaseloop.core.state import RunState, open_gates
 from phaseloop.core.statuses import RunStatus
 from phaseloop.core.tables import GateRow, RunRow, Tables, TimerRow
@@ -11,8 +13,9 @@ def is_waiting(state: RunState) -> bool:
         return False
     if state.phase_index < 0:
         return True
-    running = (state.steps[sid] for sid in state.phase.plan.order)
-    return not any(step.status in ("running", "judging") for step in running) and not state.phase.trigger
+    plans = wants_plan(state) and not start_is_open(state)
+    steps = (state.steps[sid] for sid in state.phase.plan.order)
+    return not plans and not any(step.status in ("running", "judging") for step in steps)
 
 
 def tables(run_id: str, state: RunState) -> Tables:

@@ -18,6 +18,9 @@ from phaseloop.demo.story import critic_rules, executor_rules, planner_rules
 from phaseloop.demo.tools import Workshop, prepare
 
 
+PACE = 0.35
+
+
 class PacedModel(WrapperModel):
     """A scripted model that takes its time, so that a person can watch it."""
 
@@ -48,8 +51,12 @@ def demo_folder(store: str) -> Path:
     return beside / "demo"
 
 
-def demo_app(store: str | None, folder: Path, language: str, pace: float = 0.35) -> App:
-    """An application whose models follow the demo's script and whose tools work in `folder`."""
+def demo_app(store: str | None, folder: Path, language: str, pace: float | None = None) -> App:
+    """An application whose models follow the demo's script and whose tools work in `folder`.
+
+    `pace` is how many seconds a model takes; by default long enough to watch.
+    """
+    pace = PACE if pace is None else pace
     prepare(folder)
     models: dict[str, Any] = {
         "planner": PacedModel(planner_rules(language), "planner", pace),

@@ -84,13 +84,11 @@ class Desk:
 
     async def guarded(self, ask: ToolCallWanted) -> CallResult:
         """The one way to an effect, live and served alike."""
-        breakers = self._layer.breakers
-        tried, looked = "", False
+        tried = ""
+        if (until := await self._layer.breakers.blocked(ask.tool)) is not None:  # once: it takes a probe's place
+            ask = replace(ask, unavailable=f"circuit breaker open until {until}")
         async with AsyncExitStack() as held:
             while True:
-                if not looked and (until := await breakers.blocked(ask.tool)) is not None:
-                    ask = replace(ask, unavailable=f"circuit breaker open until {until}")
-                looked = True  # once a call: looking takes the one place of a half-open breaker
                 ruling = await self._wait(ask)
                 match ruling:
                     case Serve():

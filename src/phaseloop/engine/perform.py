@@ -41,6 +41,7 @@ from phaseloop.core.errors import (
     RecordUnreadable,
     Stuck,
 )
+from phaseloop.core.tools import ToolSpec, conflict_key
 from phaseloop.core.values import Json, canonical
 from phaseloop.engine.desk import Desk, Record, ToolLayer
 from phaseloop.engine.ports import Checks, Clock, Conditions, Rules
@@ -188,7 +189,11 @@ async def _evaluate_condition(edge: Edge, effect: EvaluateCondition, record: Rec
 
 
 async def _verify_call(edge: Edge, effect: VerifyCall, record: Record) -> None:
-    happened, value = await edge.layer.tools.verify(effect.tool, effect.args, f"{edge.layer.key_prefix}:{effect.key}")
+    """Ask the hook under the call's lock: a driver that was overtaken may still be sending (contract section 8)."""
+    layer = edge.layer
+    spec = next((spec for spec in layer.tools.catalogue() if spec.name == effect.tool), ToolSpec(effect.tool))
+    async with layer.locks.hold(conflict_key(spec, effect.args), layer.owner):
+        happened, value = await layer.tools.verify(effect.tool, effect.args, f"{layer.key_prefix}:{effect.key}")
     await record.tell(Verified(effect.call_id, happened, value))
 
 

@@ -1,7 +1,10 @@
-"""Checks of what a run starts with: its goal and its inputs."""
+"""Checks of what a run starts with: its goal, its inputs, its tools."""
+
+from collections.abc import Collection
 
 from phaseloop.core.errors import WrongUse
 from phaseloop.core.paths import is_object
+from phaseloop.core.plan import ActivityType
 from phaseloop.core.process import Definition
 from phaseloop.core.values import Object, canonical
 from phaseloop.engine.ports import Contracts
@@ -37,6 +40,15 @@ def check_inputs(contracts: Contracts, definition: Definition, inputs: Object) -
         schema = declared.get(name)
         if is_object(schema) and value is not None and (found := contracts.check(schema, value)):
             raise WrongUse(f"input {name!r} does not fit: {found[0].where or 'value'}: {found[0].message}")
+
+
+def check_tools(definition: Definition, tools: Collection[str]) -> None:
+    """Refuse a process that names tools nobody gave: better now than four phases later. Raises `WrongUse`."""
+    for activity in definition.activities:
+        name = activity.config.get("tool")
+        if activity.type is ActivityType.TOOL and isinstance(name, str) and name not in tools:
+            known = f"known are {', '.join(sorted(tools))}" if tools else "no tools are given"
+            raise WrongUse(f"activity {activity.activity_id} needs the tool {name!r}; {known} (--tools, --mcp)")
 
 
 def _broken_at(text: str) -> int | None:

@@ -42,7 +42,8 @@ class OfflinePlanner:
 
     async def plan(self, request: MakePlan, desk: Desk) -> Plan:
         """The plan of the phase, or on a re-plan what is left of it. Steps without an id yet have a label."""
-        wanted = steps_from_activities(request) if request.activities else steps_from_goal(request)
+        declared = bool(request.activities) or any(step.activity_id for step in request.finished)
+        wanted = steps_from_activities(request) if declared else steps_from_goal(request)
         left = Remainder(list(request.finished), list(request.pending)).rest(wanted)
         if not left and (request.failure or request.feedback):
             left = revision_steps(request)
