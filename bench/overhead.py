@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 from pydantic_ai import Agent, Tool
+from ulid import ULID
 
 from bench.report import Row, Watch
 from bench.stage import READ, FixedPlanner, Tools, begin, chain_plan, echo, hosted
@@ -24,16 +25,18 @@ from phaseloop.roles.protocols import ModelReply, Roles
 AT_ONCE = 200
 
 
-async def gathered(host, start, runs, at_once, name="run"):
-    """Drive `runs` runs, `at_once` at any moment."""
-    left = iter(range(runs))
+async def gathered(host, start, runs, at_once):
+    """Drive `runs` runs, `at_once` at any moment, and return the id of the last."""
+    ids = [str(ULID()) for _ in range(runs)]
+    left = iter(ids)
 
     async def worker():
-        for n in left:
-            state = await host.drive(f"{name}-{n:08d}", start)
+        for run_id in left:
+            state = await host.drive(run_id, start)
             assert state.status == "completed", state.failure
 
     await asyncio.gather(*(worker() for _ in range(at_once)))
+    return ids[-1]
 
 
 def disk(folder):
@@ -49,12 +52,11 @@ async def _bound(folder, runs, at_once, rounds):
     start = begin((READ,))
     best = None
     async with hosted(folder, roles, Tools((READ,), echo)) as (host, store):
-        await gathered(host, start, at_once, at_once, "warm")
-        events = len(await store.read("warm-00000000"))
-        for turn in range(rounds):
+        events = len(await store.read(await gathered(host, start, at_once, at_once)))
+        for _ in range(rounds):
             gc.collect()
             with Watch() as watch:
-                await gathered(host, start, runs, at_once, f"t{turn}")
+                await gathered(host, start, runs, at_once)
             best = watch if best is None or watch.wall < best.wall else best
     return events, best
 
@@ -128,12 +130,12 @@ async def _open(folder, runs, at_once, rounds):
     start = begin((LOOK,))
     own, plain = [], []
     async with hosted(folder, roles, Tools((LOOK,), echo)) as (host, _):
-        await gathered(host, start, at_once, at_once, "warm")
+        await gathered(host, start, at_once, at_once)
         await _plain(at_once, at_once)
-        for turn in range(rounds):
+        for _ in range(rounds):
             gc.collect()
             with Watch() as watch:
-                await gathered(host, start, runs, at_once, f"t{turn}")
+                await gathered(host, start, runs, at_once)
             own.append(watch.cpu / runs)
             gc.collect()
             with Watch() as watch:

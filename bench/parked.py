@@ -8,6 +8,8 @@ import sys
 import tempfile
 import time
 
+from ulid import ULID
+
 from bench.overhead import disk, payload
 from bench.report import Row, Watch, percentile, resident_mb
 from bench.stage import FixedPlanner, Tools, begin, hosted
@@ -18,7 +20,7 @@ from phaseloop.core.tools import EffectClass, ToolSpec
 from phaseloop.core.words import Answered
 from phaseloop.roles.protocols import Roles
 
-RUNS, AT_ONCE, WOKEN, IDLE_SECONDS, SEED = 10_000, 100, 300, 10.0, 7
+RUNS, AT_ONCE, WARM, WOKEN, IDLE_SECONDS, SEED = 10_000, 100, 100, 300, 10.0, 7
 ASKS = ToolSpec("send", effect=EffectClass.WRITE, approval=True, repeatable=True)
 """A write that always asks: its run parks at the gate, and the tool is the first thing that an answer starts."""
 PLAN = Plan("measure", (Step("1", "send the letter", call=Call("send", {"text": "hello"})),))
@@ -31,15 +33,18 @@ def _trim():
         ctypes.CDLL("libc.so.6").malloc_trim(0)
 
 
-async def _park(host, start, runs, name):
-    left = iter(range(runs))
+async def _park(host, start, runs):
+    """The ids of new runs that wait at their gate."""
+    ids = [str(ULID()) for _ in range(runs)]
+    left = iter(ids)
 
     async def worker():
-        for n in left:
-            state = await host.drive(f"{name}-{n:08d}", start)
+        for run_id in left:
+            state = await host.drive(run_id, start)
             assert open_gates(state), state.status
 
     await asyncio.gather(*(worker() for _ in range(AT_ONCE)))
+    return ids
 
 
 async def _wake(host, called, run_id):
@@ -59,26 +64,29 @@ async def _measure(folder, runs, woken, idle):
         return "sent"
 
     figures = {}
-    async with hosted(folder, Roles(FixedPlanner(PLAN), None, None), Tools((ASKS,), act)) as (host, store):
-        start = begin((ASKS,))
-        await _park(host, start, 200, "warm")
-        for n in range(20):
-            await _wake(host, called, f"warm-{n:08d}")
+    roles, tools, start = Roles(FixedPlanner(PLAN), None, None), Tools((ASKS,), act), begin((ASKS,))
+    async with hosted(folder, roles, tools):
+        pass
+    files = disk(folder)
+    async with hosted(folder, roles, tools) as (host, store):
+        ids = await _park(host, start, WARM)
         _trim()
-        memory, files = resident_mb(), disk(folder)
+        memory = resident_mb()
         with Watch() as parking:
-            await _park(host, start, runs, "run")
+            ids += await _park(host, start, runs)
         _trim()
         figures["parked runs/s"] = runs / parking.wall
         figures["RSS grown by, MB"] = resident_mb() - memory
-        carried = payload(await store.read("run-00000000"))
-        figures["disk a run beyond its payload, kB"] = ((disk(folder) - files) / runs - carried) / 1e3
+        carried = payload(await store.read(ids[-1]))
+    figures["disk a run beyond its payload, kB"] = ((disk(folder) - files) / len(ids) - carried) / 1e3
+    async with hosted(folder, roles, tools) as (host, _):
+        for run_id in ids[:WARM]:
+            await _wake(host, called, run_id)
         with Watch() as resting:
             await asyncio.sleep(idle)
         figures["CPU while idle, %"] = resting.cpu / resting.wall * 100
         figures["tasks while idle"] = len(asyncio.all_tasks()) - 1
-        chosen = random.Random(SEED).sample(range(runs), woken)
-        waits = [await _wake(host, called, f"run-{n:08d}") for n in chosen]
+        waits = [await _wake(host, called, run_id) for run_id in random.Random(SEED).sample(ids[WARM:], woken)]
         figures["wake p50, ms"] = percentile(waits, 0.5) * 1e3
         figures["wake p95, ms"] = percentile(waits, 0.95) * 1e3
     return figures

@@ -75,7 +75,11 @@ MUTANTS = (
     # doubt, ledger, locks
     core("machine_runs", 'kind = "Write" if', 'kind = "Read" if', "ledger"),
     core("machine_runs", "if isinstance(event, RunFailed) and call.status", "if False and call.status", "machine_runs"),
-    core("ledger", "if not tool.reads and _same_under_way(state, key):", "if False:"),
+    core(
+        "ledger",
+        "if not tool.reads and _same_under_way(state, key):\n        return ()\n    if (why",
+        "if False:\n        return ()\n    if (why",
+    ),
     core("ledger", "entry = state.ledger.get(key)\n        return entry.call_id if entry else None", "return None"),
     core("contention", "and needs_lock(tools[call.tool])", "and False", "ledger"),
     core("ledger", "(ask.locked != held or", "(False or"),
@@ -95,7 +99,7 @@ MUTANTS = (
     core("machine_plans", "state.steps[dep].tainted for dep", "False for dep", "permissions"),
     core("gates", "if answer.version != asked.version:", "if False:"),
     core("gates", "< gate.asked.required:", "<= gate.asked.required:"),
-    core("gate_policies", "if gate.asked.human_mode is GateMode.APPROVE:", "if False:", "gates"),
+    core("gate_policies", "if gate.asked.human_mode is GateMode.APPROVE:", "if False:"),
     core("gates", "if asked.separation_of_duties and", "if False and"),
     core("exit_gates", "config.human_mode is GateMode.APPROVE or", "False or"),
     core("exit_gates", "not state.phase.phase.auto_advance or", "False or"),

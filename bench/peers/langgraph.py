@@ -1,6 +1,7 @@
 """LangGraph with its SQLite saver on the same work: many runs of three tool nodes. Runs in an environment of its own.
 
-Prints one JSON object: `python -P bench/peers/langgraph.py RUNS AT_ONCE FOLDER` (`-P`, since this file bears the name of the library).
+Prints one JSON object: `python -P bench/peers/langgraph.py RUNS AT_ONCE FOLDER`; `-P`, since this file bears the
+name of the library.
 """
 
 import asyncio

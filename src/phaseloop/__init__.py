@@ -67,3 +67,8 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'phaseloop' has no attribute {name!r}")
     home = importlib.import_module(f"phaseloop.{_HOMES[name]}")
     return getattr(home, "Definition" if name == "Process" else name)
+
+
+def __dir__() -> list[str]:
+    """Only what is public."""
+    return sorted(__all__)

@@ -1,7 +1,6 @@
 """Puts the parts together: the only module that knows all of them. `App` is the library's front door."""
 
 import os
-import secrets as random_bytes
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -38,7 +37,7 @@ from phaseloop.engine.ports import Recorded
 from phaseloop.engine.results import RunResult, run_result
 from phaseloop.engine.rule_registry import RuleRegistry
 from phaseloop.engine.start_checks import check_goal, check_inputs, check_tools
-from phaseloop.engine.surroundings import DEFAULT_STORE, me, now, run_alone, store_url
+from phaseloop.engine.surroundings import DEFAULT_STORE, me, now, run_alone, store_url, worker_name
 from phaseloop.roles.offline import OfflineCritic, OfflineExecutor, OfflinePlanner
 from phaseloop.roles.protocols import Critic, Executor, Planner, Roles, role_names
 
@@ -104,7 +103,7 @@ class App:
         self.contracts = JsonSchemaContracts()
         self._checks = EdgeChecks(self.contracts, self.conditions)
         self._rules = RuleRegistry(self.conditions, rules or {})
-        self.worker = f"{os.getpid()}-{random_bytes.token_hex(3)}"
+        self.worker = worker_name()
         self.host = Host(self.store, self.store.runs, self.store.leases, self._edge, now, self.worker)
         self.drives = Drives(self.host)
         self._connected = False

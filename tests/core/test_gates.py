@@ -4,8 +4,7 @@ import pytest
 
 from phaseloop.core.asks import ToolCallWanted
 from phaseloop.core.errors import AnswerRefused
-from phaseloop.core.gate_events import GateAnswered, GateExpired, GateOpened, GateResolved, GateTimedOut, TimerSet
-from phaseloop.core.gate_policies import policy_value
+from phaseloop.core.gate_events import GateAnswered, GateExpired, GateOpened, GateResolved
 from phaseloop.core.gates import KIND_OUTCOMES, OUTCOMES, shown_value
 from phaseloop.core.limits import Limits
 from phaseloop.core.machine import fold
@@ -16,13 +15,12 @@ from phaseloop.core.process import (
     Definition,
     GateConfig,
     GateMode,
-    NoMatchPolicy,
     Option,
     Phase,
 )
 from phaseloop.core.run_events import LimitReached, RunCancelled, RunFailed, Who
 from phaseloop.core.state import open_gates
-from phaseloop.core.statuses import GateStatus, RunStatus
+from phaseloop.core.statuses import RunStatus
 from phaseloop.core.tools import ToolSpec
 from phaseloop.core.words import Answered, Cancel, Pause, Reopen
 from tests.core.player import ANN, Player, World, plan, think, write
@@ -218,87 +216,6 @@ def test_a_paused_run_takes_answers_and_goes_on_when_it_is_resumed():
     assert player.run().status is RunStatus.PAUSED
 
 
-def timed(policy, mode=GateMode.CONFIRM, **config):
-    player = at_exit(mode, timeout_seconds=60, no_match_policy=policy, options=OPTIONS, schema=FORM, **config)
-    opened = player.gate()[1]
-    assert player.state.timers == {"g1/1": opened.asked.timeout_at}
-    assert opened.asked.timeout_at == opened.opened_at + 60_000
-    events = player.fire("g1/1")
-    assert isinstance(events[1], GateTimedOut)
-    assert events[1].policy == policy
-    assert player.fire("g1/1") == (), "a timer fires once"
-    return player
-
-
-def outcome(player):
-    done = player.of(GateResolved)[-1]
-    assert done.by == "timeout"
-    return done.outcome, done.value
-
-
-def test_wait_keeps_the_gate_open():
-    assert timed(NoMatchPolicy.WAIT).gate()[1].status is GateStatus.OPEN
-
-
-def test_ask_again_asks_up_to_max_asks_and_then_rejects():
-    player = timed(NoMatchPolicy.ASK_AGAIN, max_asks=3)
-    assert (player.gate()[1].asked.version, player.gate()[1].asks) == (2, 2)
-    player.fire("g1/2")
-    assert player.gate()[1].asks == 3
-    player.fire("g1/3")
-    assert outcome(player) == ("revise", None)
-
-
-@pytest.mark.parametrize(
-    ("mode", "config", "said"),
-    [
-        (GateMode.CONFIRM, {}, ("confirm", None)),
-        (GateMode.SELECT, {}, ("select", ["y"])),
-        (GateMode.FORM, {}, ("submit", {"n": 3, "t": "draft"})),
-        (GateMode.CONFIRM, {"default_outcome": "revise"}, ("revise", None)),
-    ],
-)
-def test_default_answers_with_the_default_outcome_or_the_positive_one(mode, config, said):
-    assert outcome(timed(NoMatchPolicy.DEFAULT, mode, **config)) == said
-
-
-@pytest.mark.parametrize(("mode", "said"), [(GateMode.CONFIRM, "confirm"), (GateMode.APPROVE, "reject")])
-def test_approve_passes_the_gate_but_never_one_that_a_person_must_approve(mode, said):
-    assert outcome(timed(NoMatchPolicy.APPROVE, mode))[0] == said
-    assert outcome(timed(NoMatchPolicy.DEFAULT, mode))[0] == said
-
-
-@pytest.mark.parametrize(
-    ("mode", "said"), [(GateMode.CONFIRM, "revise"), (GateMode.SELECT, "none_of_these"), (GateMode.APPROVE, "reject")]
-)
-def test_reject_answers_no_with_the_comment_timeout(mode, said):
-    player = timed(NoMatchPolicy.REJECT, mode)
-    assert outcome(player)[0] == said
-    assert player.of(GateResolved)[-1].comment == "timeout"
-
-
-def test_escalate_asks_somebody_else_once_and_then_rejects():
-    player = timed(NoMatchPolicy.ESCALATE, escalate_to="boss")
-    assert player.gate()[1].asked.approvers == ("boss",)
-    assert [t.timer_id for t in player.of(TimerSet)] == ["g1/1", "g1/2"]
-    player.fire("g1/2")
-    assert outcome(player)[0] == "revise"
-
-
-def test_cancel_by_time_out_cancels_the_run():
-    player = timed(NoMatchPolicy.CANCEL)
-    assert player.state.status is RunStatus.CANCELLED
-    assert player.of(RunCancelled)[0].by.via == "policy"
-
-
-def test_a_timer_of_an_answered_gate_is_gone():
-    player = at_exit(timeout_seconds=60)
-    player.answer("confirm")
-    assert player.state.timers == {}
-    player.fire("g1/1")
-    assert "TimerFired" not in player.names()
-
-
 def test_cancelling_a_run_expires_its_questions_and_lists_writes_without_an_end():
     player = Player(World(plan=lambda r: plan(write("a", room="1"), write("b", tool="act"))), tools=TWO)
     player.drive()
@@ -310,13 +227,6 @@ def test_cancelling_a_run_expires_its_questions_and_lists_writes_without_an_end(
     assert [e.reason for e in player.of(GateExpired)] == ["the run was cancelled"]
     assert player.of(RunCancelled)[0].in_doubt == ("c2",)
     assert fold(player.log) == player.state
-
-
-def test_the_answer_of_a_policy_is_the_recommended_or_the_only_option():
-    gate = at_exit(GateMode.SELECT, options=OPTIONS).gate()[1]
-    assert policy_value(gate, "select") == ["y"]
-    assert policy_value(at_exit(GateMode.SELECT, options=OPTIONS[:1]).gate()[1], "select") == ["x"]
-    assert policy_value(gate, "confirm") is None
 
 
 def test_gates_are_numbered_through_the_run_and_limits_may_be_lower():

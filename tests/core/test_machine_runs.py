@@ -58,3 +58,11 @@ def test_phases_are_found_by_id_and_start_pending():
 def test_a_catalogue_replaces_the_tools():
     state = evolve(Player().state, CatalogueChanged(TOOLS[1:]), 1)
     assert set(state.facts.tools) == {"book", "put"}
+
+
+def test_a_tool_that_went_away_stays_known_while_a_call_of_it_is_not_over():
+    player = in_doubt()
+    player.take([CatalogueChanged(TOOLS[:1])])
+    assert set(player.state.facts.tools) == {"look", "book"}
+    player.drive()
+    assert player.gate("in_doubt")[1].asked.title == "Did book happen?"

@@ -6,6 +6,7 @@ import os
 import re
 import signal
 import subprocess
+import sys
 import time
 from collections import Counter
 from pathlib import Path
@@ -22,7 +23,7 @@ from phaseloop.core.run_events import ArtifactDrafted, ArtifactFinalized
 from phaseloop.demo.roles import demo_app, demo_folder
 from phaseloop.demo.story import GOALS
 from phaseloop.engine.replay import replay
-from tests.cli.command_line import BIN, prepared
+from tests.cli.command_line import prepared
 
 OUTPUTS = ["approvedPlan", "confirmedIntent", "deploymentResult", "generatedComponent", "integratedPage"]
 
@@ -103,11 +104,14 @@ def test_the_folder_of_the_tools_lies_beside_the_store():
 # ---- killed
 
 
-def demo_process(folder, *arguments):
+PACED = "import sys; from phaseloop.demo import roles; roles.PACE = 0.1; from phaseloop.cli.main import main; main()"
+
+
+def demo_process(folder):
     environment = {**os.environ, "PHASELOOP_USER": "kai", "LANG": "C.UTF-8", "PYTHONUNBUFFERED": "1"}
     environment.pop("PHASELOOP_STORE", None)
     return subprocess.Popen(
-        [BIN, "demo", *arguments],
+        [sys.executable, "-c", PACED, "demo"],
         cwd=folder,
         env=environment,
         stdout=subprocess.PIPE,
@@ -141,10 +145,14 @@ def in_store(folder):
     return found
 
 
-MOMENTS = {"in the reads": "phase phase_design", "after the new plan": "replan 1/2", "at the last gate": "release"}
+MOMENTS = [
+    pytest.param("replan 1/2", id="after the new plan"),
+    pytest.param("phase phase_design", id="in the reads", marks=pytest.mark.slow),
+    pytest.param("release", id="at the last gate", marks=pytest.mark.slow),
+]
 
 
-@pytest.mark.parametrize("word", MOMENTS.values(), ids=MOMENTS)
+@pytest.mark.parametrize("word", MOMENTS)
 def test_a_demo_that_was_killed_goes_on_where_it_was(tmp_path, word):
     killed_at(tmp_path, word)
     rows, before = in_store(tmp_path)

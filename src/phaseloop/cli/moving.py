@@ -24,10 +24,9 @@ from phaseloop.cli.options import (
 from phaseloop.core.errors import WrongUse
 
 # ruff: noqa: PLC0415 - `--help` must not pay for a run
-# ruff: noqa: PLR0913 - an option is an argument
 
 
-def resume(
+def resume(  # noqa: PLR0913 - an option is an argument
     run_id: RunArgument,
     model: ModelOption = None,
     critic_model: CriticOption = None,
@@ -46,7 +45,7 @@ def resume(
     raise typer.Exit(go_on(run_id, means, Manner(as_json, ascii_only, yes, yes_safe), resumed))
 
 
-def answer(
+def answer(  # noqa: PLR0913 - an option is an argument
     run_id: RunArgument,
     gate: Annotated[str, typer.Argument(metavar="GATE", help="The gate's id or its activity's")],
     outcome: Annotated[str, typer.Argument(metavar="OUTCOME", help="approve, revise, ...: `gates` lists them")],
@@ -79,7 +78,7 @@ def answer(
     raise typer.Exit(go_on(run_id, means, Manner(as_json, ascii_only, yes, yes_safe), said))
 
 
-def retry(
+def retry(  # noqa: PLR0913 - an option is an argument
     run_id: RunArgument,
     model: ModelOption = None,
     critic_model: CriticOption = None,
@@ -98,7 +97,7 @@ def retry(
     raise typer.Exit(go_on(run_id, means, Manner(as_json, ascii_only, yes, yes_safe), reopened("")))
 
 
-def replan(
+def replan(  # noqa: PLR0913 - an option is an argument
     run_id: RunArgument,
     comment: CommentOption = "",
     model: ModelOption = None,

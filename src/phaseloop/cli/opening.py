@@ -4,12 +4,14 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
+from phaseloop.adapters.definitions import examine_definition
 from phaseloop.adapters.sqlite_log import open_store
 from phaseloop.cli.finding import whole_id
 from phaseloop.cli.options import Means
 from phaseloop.compose import App
 from phaseloop.core.errors import WrongUse
 from phaseloop.core.language import language_of
+from phaseloop.core.plan import Severity
 from phaseloop.core.run_events import RunStarted
 from phaseloop.core.tools import ToolSpec
 from phaseloop.engine.ports import Recorded
@@ -52,6 +54,14 @@ async def open_for(means: Means, letters: str) -> tuple[App, str]:
 
 def _is_demo(started: RunStarted) -> bool:
     return started.definition_id == "sales-page" and str(started.roles.get("planner", "")).startswith("scripted")
+
+
+def notes_on(app: App, process: str | None) -> list[str]:
+    """What a definition's file has that is no error but may be a mistake, such as a misspelt key."""
+    if process is None or process in app.processes:
+        return []
+    notes = [found for found in examine_definition(process).findings if found.severity is not Severity.ERROR]
+    return [f"note: {n.where}: {n.message}" + (f" ({n.mend})" if n.mend else "") for n in notes]
 
 
 def check_means(app: App, history: list[Recorded], tools: Mapping[str, ToolSpec]) -> None:

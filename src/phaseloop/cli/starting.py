@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from phaseloop.cli import policies
-from phaseloop.cli.opening import open_app, say
+from phaseloop.cli.opening import notes_on, open_app, say
 from phaseloop.cli.options import Manner, Means
 from phaseloop.cli.screen import this_screen
 from phaseloop.cli.session import Session
@@ -20,6 +20,8 @@ def start_run(goal: str, means: Means, manner: Manner, process: str | None, inpu
     made = open_app(means)
     if made.offline:
         say("no model is configured: the deterministic offline roles run (--model, PHASELOOP_MODEL)")
+    for note in notes_on(made, process):
+        say(note)
     if not goal.strip() and process is None:
         say("the goal is empty: the offline planner takes its template")
     run_id = made.new_id()

@@ -37,8 +37,8 @@ def _by_policy(state: RunState, gate: GateState, policy: NoMatchPolicy, at: int)
             return _resolve(state, gate, "cancel")
         case NoMatchPolicy.APPROVE if _positive(gate):
             return _resolve(state, gate, _positive(gate))
-        case NoMatchPolicy.DEFAULT if config.default_outcome or _positive(gate):
-            return _resolve(state, gate, config.default_outcome or _positive(gate))
+        case NoMatchPolicy.DEFAULT if said := _default(gate, config):
+            return _resolve(state, gate, said)
         case _:
             return _resolve(state, gate, next((o for o in gate.asked.outcomes if o in CHANGES), "cancel"))
 
@@ -48,6 +48,12 @@ def _positive(gate: GateState) -> str:
     if gate.asked.human_mode is GateMode.APPROVE:
         return ""
     return next((o for o in gate.asked.outcomes if o in POSITIVE), "")
+
+
+def _default(gate: GateState, config: GateConfig) -> str:
+    """The outcome the gate falls back on; not even a declared one approves in a person's place."""
+    said = config.default_outcome or _positive(gate)
+    return "" if said in POSITIVE and not _positive(gate) else said
 
 
 def _resolve(state: RunState, gate: GateState, outcome: str) -> tuple[Event, ...]:

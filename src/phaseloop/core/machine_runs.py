@@ -128,7 +128,11 @@ def _limit_raised(state: RunState, event: LimitRaised, at: int) -> RunState:
 
 
 def _catalogue_changed(state: RunState, event: CatalogueChanged, at: int) -> RunState:
-    return replace(state, facts=replace(state.facts, tools={tool.name: tool for tool in event.tools}))
+    """A tool that went away stays known while a call of it, or one that may fall back on it, is not over."""
+    used = {call.tool for call in state.calls.values()}
+    used |= {state.facts.tools[name].fallback for name in used if name in state.facts.tools}
+    held = {name: tool for name, tool in state.facts.tools.items() if name in used}
+    return replace(state, facts=replace(state.facts, tools={**held, **{tool.name: tool for tool in event.tools}}))
 
 
 def _condition_evaluated(state: RunState, event: ConditionEvaluated, at: int) -> RunState:

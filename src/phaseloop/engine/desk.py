@@ -183,6 +183,10 @@ class Desk:
             if ruling.outcome != "ok":
                 raise ModelFailed(str(ruling.value))
             return ruling.value
+        return await self._sent(n, send)
+
+    async def _sent(self, n: int, send: Callable[[], Awaitable[ModelReply]]) -> Json:
+        """A live request: its reply is recorded before anybody uses it, its failure too."""
         began = time.monotonic()
         try:
             reply = await send()

@@ -9,6 +9,7 @@ from phaseloop.core.run_tables import is_waiting
 from phaseloop.core.state import RunState
 from phaseloop.core.statuses import RunStatus
 from phaseloop.engine.host import Host
+from phaseloop.engine.surroundings import is_gone
 
 LOOK_SECONDS = 0.2  # how often another process's drive is looked at
 TICK_SECONDS = 0.5  # how late a timer of a resting run may fire
@@ -113,9 +114,15 @@ class Drives:
                 return state
 
     async def _until_free(self, run_id: str) -> bool:
-        """Wait while a live worker elsewhere drives the run; whether there was one."""
+        """Wait while a live worker elsewhere drives the run; whether there was one.
+
+        A process that was killed holds its lease for five seconds more; where it can be seen that it is gone,
+        nobody waits for it.
+        """
         seen = False
-        while await self.host.leases.holder(run_id) not in (None, self.host.worker):
+        while (holder := await self.host.leases.holder(run_id)) not in (None, self.host.worker):
+            if is_gone(str(holder)):
+                break
             seen = True
             await asyncio.sleep(LOOK_SECONDS)
         return seen

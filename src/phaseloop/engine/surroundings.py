@@ -1,8 +1,10 @@
-"""What only the machine knows: the time, who acts, and where runs are kept."""
+"""What only the machine knows: the time, who acts, which process this is, and where runs are kept."""
 
 import asyncio
 import getpass
 import os
+import secrets as random_bytes
+import socket
 import time
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
@@ -34,6 +36,34 @@ def _user() -> str:
         return getpass.getuser()
     except (OSError, KeyError):  # a container whose user has no entry
         return f"user-{os.getuid()}"
+
+
+def worker_name() -> str:
+    """A name for this process and this application in it; `is_gone` reads it."""
+    return f"{_place()}/{os.getpid()}-{random_bytes.token_hex(3)}"
+
+
+def is_gone(worker: str) -> bool:
+    """Whether `worker` was a process of this machine that is no more; of other machines nothing is known."""
+    place, _, process = worker.rpartition("/")
+    pid = process.partition("-")[0]
+    if place != _place() or not pid.isdecimal():
+        return False
+    try:
+        os.kill(int(pid), 0)
+    except ProcessLookupError:
+        return True
+    except OSError:  # it lives, and belongs to somebody else
+        return False
+    return False
+
+
+def _place() -> str:
+    """Where process ids mean what they mean here: the machine, and on Linux the namespace in it."""
+    try:
+        return f"{socket.gethostname()}.{os.stat('/proc/self/ns/pid').st_ino}"
+    except OSError:
+        return socket.gethostname()
 
 
 def run_alone(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
