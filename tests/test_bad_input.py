@@ -425,6 +425,7 @@ def test_a_full_disk_ends_the_drive_and_the_run_goes_on_when_there_is_space(stor
     assert world.counts["pay ann 1"] <= 1
 
 
+@pytest.mark.slow
 def test_a_full_disk_is_one_sentence_and_exit_code_1_at_the_command_line(phaseloop, monkeypatch):
     disk = Full(4)
     monkeypatch.setattr("phaseloop.compose.open_store", lambda url: open_store(url, fault=disk))

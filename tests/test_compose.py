@@ -415,7 +415,7 @@ def test_an_answer_after_a_cancel_is_refused_and_the_run_stays_cancelled(store):
 
 
 def test_a_deadline_fires_while_the_app_lives_and_the_run_goes_on(store):
-    process = gate_process("confirm", timeoutSeconds=0.3, noMatchPolicy="approve")
+    process = gate_process("confirm", timeoutSeconds=1.5, noMatchPolicy="approve")
 
     async def work():
         async with app(store) as made:

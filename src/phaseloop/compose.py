@@ -67,9 +67,7 @@ class App:
 
     `model` and `critic_model` are pydantic-ai models or their names (`provider:name`); without them the
     deterministic offline roles run. `planner`, `executor` and `critic` may be any objects with the method
-    of their protocol. Use it as an async context manager, or call `close`.
-
-    Raises `StoreUnusable`, `WrongUse`.
+    of their protocol. Use it as an async context manager, or call `close`. Raises `StoreUnusable`, `WrongUse`.
     """
 
     def __init__(  # noqa: PLR0913 - the public surface, all but the first by name

@@ -51,7 +51,6 @@ FAILED = """\
   接下来
   phaseloop replan r_8f3c21 --comment "..."  附说明重规划
   phaseloop retry r_8f3c21                   重试失败的步骤
-  phaseloop fork r_8f3c21 --at 57            从此处复制运行
   phaseloop show r_8f3c21 --events           查看经过"""
 
 

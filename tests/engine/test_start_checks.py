@@ -1,30 +1,52 @@
+"""What a run may start with."""
+
 import pytest
 
+from phaseloop.adapters.contracts import JsonSchemaContracts
 from phaseloop.core.errors import WrongUse
-from phaseloop.core.plan import ActivityType
-from phaseloop.core.process import Activity, Definition
-from phaseloop.engine.start_checks import MAX_GOAL, check_goal, check_tools
+from phaseloop.core.process import FLAT, Definition
+from phaseloop.engine.start_checks import MAX_GOAL, check_goal, check_inputs
 
-PUBLISH = Definition("d", activities=(Activity("a1", ActivityType.TOOL, config={"tool": "publish"}),))
-
-
-def test_a_process_that_names_a_tool_nobody_gave_is_refused_before_it_starts():
-    with pytest.raises(WrongUse, match="activity a1 needs the tool 'publish'; no tools are given"):
-        check_tools(PUBLISH, ())
-    with pytest.raises(WrongUse, match="known are mail"):
-        check_tools(PUBLISH, {"mail"})
-    check_tools(PUBLISH, {"publish"})
+CITY = Definition("c", inputs={"city": {"type": "string"}, "free": {}})
 
 
-def test_an_empty_goal_is_refused_where_one_is_needed():
-    with pytest.raises(WrongUse, match="empty"):
-        check_goal("  ", needed=True)
+@pytest.mark.parametrize("goal", ["x", "x" * MAX_GOAL, "🎉", "\x00", "做"])
+def test_a_goal_is_taken_as_it_is(goal):
+    check_goal(goal, needed=True)
+
+
+@pytest.mark.parametrize(
+    ("goal", "words"),
+    [
+        (" \n", "needs a goal"),
+        ("x" * (MAX_GOAL + 1), "100,001 characters"),
+        ("a\udc80", "broken Unicode at character 2"),
+    ],
+)
+def test_a_goal_that_cannot_be_carried_is_refused(goal, words):
+    with pytest.raises(WrongUse, match=words):
+        check_goal(goal, needed=True)
+
+
+def test_an_empty_goal_is_taken_where_none_is_needed():
     check_goal("", needed=False)
 
 
-def test_a_goal_may_be_long_but_not_endless_and_must_be_whole_unicode():
-    check_goal("x" * MAX_GOAL, needed=True)
-    with pytest.raises(WrongUse, match="100,001 characters"):
-        check_goal("x" * (MAX_GOAL + 1), needed=True)
-    with pytest.raises(WrongUse, match="broken Unicode at character 2"):
-        check_goal("a\ud800b", needed=True)
+@pytest.mark.parametrize("inputs", [{}, {"city": "Rome"}, {"city": None}, {"free": [1, {"a": 2}]}])
+def test_inputs_that_fit_are_taken(inputs):
+    check_inputs(JsonSchemaContracts(), CITY, inputs)
+    check_inputs(JsonSchemaContracts(), FLAT, {"anything": 1})
+
+
+@pytest.mark.parametrize(
+    ("inputs", "words"),
+    [
+        ({"town": 1}, "takes no input 'town'; it takes city, free"),
+        ({"city": 1}, "input 'city' does not fit: value"),
+        ({"free": {1}}, "input 'free' is no JSON"),
+        ({"free": "\ud800"}, "input 'free' holds broken Unicode"),
+    ],
+)
+def test_inputs_that_do_not_fit_are_refused_by_name(inputs, words):
+    with pytest.raises(WrongUse, match=words):
+        check_inputs(JsonSchemaContracts(), CITY, inputs)

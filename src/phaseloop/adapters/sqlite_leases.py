@@ -13,6 +13,7 @@ from phaseloop.core.errors import LogBroken, StoreUnusable
 from phaseloop.engine.ports import Clock
 
 DEAD_AFTER_MS = 5000  # five missed heartbeats: contract section 3
+FRESH_MS = 500  # a worker that was heard of so recently is not written anew for every run it takes
 FORGOTTEN_AFTER_MS = 60_000  # rows of workers that ended without a word; long enough to look at them
 POLL_SECONDS = (0.005, 0.2)  # first and longest wait for a lock that another process holds
 
@@ -25,16 +26,21 @@ class SqliteLeases:
         self._reader = reader
         self._clock = clock
         self._locks = locks
+        self._beaten: dict[str, int] = {}
 
     async def take(self, run_id: str, worker: str) -> None:
         """Say that `worker` drives `run_id`; the last word counts. Raises `LogBroken`."""
         now = self._clock()
+        known = now - self._beaten.get(worker, -DEAD_AFTER_MS) < FRESH_MS
 
         def job(db: sqlite3.Connection) -> None:
-            _beat(db, worker, "", now)
+            if not known:
+                _beat(db, worker, "", now)
             db.execute("INSERT OR REPLACE INTO leases VALUES(?, ?)", (run_id, worker))
 
         await self._writer.submit(job)
+        if not known:
+            self._beaten[worker] = now
 
     async def leave(self, run_id: str, worker: str) -> None:
         """Take back what `take` said; nothing when another worker has the run by now. Raises `LogBroken`."""

@@ -162,15 +162,15 @@ def _compiled(known: tuple[Field, ...]) -> Callable[[Any], dict[str, Any]]:
 
 
 def _maker(cls: type[Any], known: tuple[Field, ...]) -> Callable[[Any], Any]:
-    """A function that makes an instance of a twin; only fields with a class of ours inside need converting."""
-    names: dict[str, Any] = {"cls": cls, "convert": msgspec.convert}
-    values: list[str] = []
+    """A function that makes an instance of a twin, slot by slot; only classes of ours in it need converting."""
+    names: dict[str, Any] = {"cls": cls, "new": object.__new__, "convert": msgspec.convert}
+    lines = ["def make(twin):", "    made = new(cls)"]
     for at, f in enumerate(known):
-        names[f"hint_{at}"] = f.hint
+        names |= {f"set_{at}": vars(cls)[f.name].__set__, f"hint_{at}": f.hint}
         ours = twin_type(f.hint) is not f.hint and twin_type(f.hint) != f.hint
-        value = f"twin.{f.name}"
-        values.append(f"convert({value}, hint_{at}, from_attributes=True)" if ours else value)
-    exec(f"def make(twin): return cls({', '.join(values)})", names)  # from field names of the core only
+        value = f"convert(twin.{f.name}, hint_{at}, from_attributes=True)" if ours else f"twin.{f.name}"
+        lines.append(f"    set_{at}(made, {value})")
+    exec("\n".join([*lines, "    return made"]), names)  # the text comes from field names of the core only
     return cast(Callable[[Any], Any], names["make"])
 
 

@@ -7,9 +7,12 @@ import sys
 import threading
 from typing import Any
 
+from rich.text import Text
+
 from phaseloop.cli.frame_head import Picture
-from phaseloop.cli.gate_card import gate_screen
+from phaseloop.cli.gate_card import card_lines, gate_screen
 from phaseloop.cli.gate_prompt import GateAnswer, GatePrompt, Talk
+from phaseloop.cli.keys import drop_typed
 from phaseloop.cli.opening import say
 from phaseloop.cli.programs import edit_in_editor, show_in_pager
 from phaseloop.cli.screen import Screen, console_for
@@ -23,15 +26,19 @@ from phaseloop.core.views import view
 from phaseloop.engine.results import WaitingFor
 
 
-async def ask_here(app: App, asked: WaitingFor, screen: Screen, me: Who | None) -> bool:
-    """Show the gate's card, take the answer and record it. False when it is left for later."""
+async def ask_here(app: App, asked: WaitingFor, screen: Screen, me: Who | None, shown: str) -> bool:
+    """Show the gate's card, take the answer and record it. False when it is left for later.
+
+    `shown` is the run whose picture stands above: for another one the card gets a head of its own.
+    """
     history = await app.store.read(asked.run_id)
     seen = view(history)
     gate = next((gate for gate in open_gates(seen) if gate.id == asked.gate_id), None)
     if gate is None:
         return True
     console = console_for(screen, sys.stdout)
-    for line in gate_screen(Picture(asked.run_id, seen, now()), gate, screen):
+    own = [Text(), *card_lines(seen, gate, screen)]
+    for line in own if asked.run_id == shown else gate_screen(Picture(asked.run_id, seen, now()), gate, screen):
         console.print(line, soft_wrap=True)
     moved = asyncio.ensure_future(_moved(app, asked.run_id, history[-1].seq, gate.id))
     answer = await _prompted(app, seen, gate, screen, moved)
@@ -61,6 +68,7 @@ async def _prompted(
     The prompt runs in a thread that looks for the end several times a second: a thread that waits in a read
     would keep Ctrl-C from ending the process.
     """
+    drop_typed()
     over = threading.Event()
     talk = Talk(
         StoppableLines(sys.stdin, over),

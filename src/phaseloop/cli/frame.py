@@ -1,6 +1,7 @@
 """One picture of a run for a terminal of any size: head, meters, phase track, phases, rows, tail."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from rich.cells import cell_len
 from rich.text import Text
@@ -26,6 +27,8 @@ from phaseloop.core.view_rows import (
 )
 from phaseloop.core.view_run import PhaseView, View, activities, current_phase, open_gates
 
+MAX_WIDTH = 120  # on a wider terminal the columns would stand too far from their row to be read
+
 
 def frame(picture: Picture, screen: Screen) -> list[Text]:
     """The lines of the picture, none wider than the screen, at most its height less two.
@@ -33,6 +36,7 @@ def frame(picture: Picture, screen: Screen) -> list[Text]:
     What does not fit folds in this order: finished phases, finished steps, blank lines, tail and keys,
     then the last rows.
     """
+    screen = replace(screen, width=min(screen.width, MAX_WIDTH))
     limit = max(1, screen.height - 2)
     lines: list[Text] = []
     for level in range(5):
@@ -129,7 +133,7 @@ def _current_lines(picture: Picture, screen: Screen, *, hide_done: bool) -> list
         plan = phase.plans[-1]
         steps = counted(language, "step_one", "steps", len(plan.steps))
         line.append("  " + say(language, "plan_steps", v=plan.version, steps=steps), style=FAINT)
-    if phase.planning and not view.over:
+    if phase.planning and not view.over and not open_gates(view):
         line.append("  " + say(language, "planning"), style=RUN)
     rows: list[Row] = [row for row in phase.rows if not (isinstance(row, ActivityRow) and _is_exit(row, view))]
     shown_rows = [row for row in rows if not (hide_done and _is_over(row, rows))]

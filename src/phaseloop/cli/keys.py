@@ -31,6 +31,32 @@ class KeyReader:
 
 
 @contextmanager
+def unechoed(stream: TextIO = sys.stdin) -> Generator[None]:
+    """While a picture is drawn, what is typed must not be written into it; Ctrl-C stays an interrupt.
+
+    Does nothing where `stream` is no terminal.
+    """
+    if not stream.isatty():
+        yield
+        return
+    descriptor = stream.fileno()
+    before = termios.tcgetattr(descriptor)
+    quiet = termios.tcgetattr(descriptor)
+    quiet[3] &= ~termios.ECHO
+    termios.tcsetattr(descriptor, termios.TCSADRAIN, quiet)
+    try:
+        yield
+    finally:
+        termios.tcsetattr(descriptor, termios.TCSADRAIN, before)
+
+
+def drop_typed(stream: TextIO = sys.stdin) -> None:
+    """Forget what was typed before a question stood there: it answers something else."""
+    if stream.isatty():
+        termios.tcflush(stream.fileno(), termios.TCIFLUSH)
+
+
+@contextmanager
 def raw_keys(stream: TextIO = sys.stdin) -> Generator[KeyReader]:
     """Keys from the terminal `stream` without Enter and without echo; Ctrl-C stays an interrupt."""
     descriptor = stream.fileno()

@@ -1,5 +1,6 @@
 """The command line: its entry point, `run`, and the commands that other modules add."""
 
+import os
 import sys
 from typing import Annotated
 
@@ -35,6 +36,7 @@ app = typer.Typer(
 
 def main() -> None:
     """Run the command line; our own errors are one sentence and an exit code, never a traceback."""
+    os.environ.setdefault("PYDANTIC_AI_NO_BANNER", "1")  # it would be drawn into the live view
     try:
         app()
     except KeyboardInterrupt:

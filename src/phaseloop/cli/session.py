@@ -10,13 +10,14 @@ from functools import partial
 
 from phaseloop.cli.asking import ask_here
 from phaseloop.cli.gate_words import answer_commands
+from phaseloop.cli.keys import unechoed
 from phaseloop.cli.live import live_on
 from phaseloop.cli.opening import say
 from phaseloop.cli.plain import PlainTeller, follow_plain, waiting_lines
 from phaseloop.cli.policies import Policy, nobody
 from phaseloop.cli.pulse import pulse
 from phaseloop.cli.result_card import exit_code, result_card
-from phaseloop.cli.screen import Kind, Screen, console_for
+from phaseloop.cli.screen import Kind, Screen, console_for, resized
 from phaseloop.compose import App, now
 from phaseloop.core.errors import AnswerRefused
 from phaseloop.core.run_events import Who
@@ -93,7 +94,7 @@ class Session:
         if self.as_json:
             await self._follow_json(events, stop)
         elif self.screen.kind is Kind.LIVE:
-            with live_on(console_for(self.screen, sys.stdout), self.screen, self.run_id, now) as live:
+            with unechoed(), live_on(console_for(self.screen, sys.stdout), self.screen, self.run_id, now) as live:
                 self.view = await live.follow(events, stop, self.view)
         else:
             teller = PlainTeller(self.run_id, self.screen, self.view)
@@ -146,7 +147,11 @@ class Session:
                 continue
             return True
         at_terminal = not self.as_json and self.screen.kind is Kind.LIVE and sys.stdin.isatty()
-        return bool(gates) and at_terminal and await ask_here(self.app, gates[0], self.screen, self.me)
+        return bool(gates) and at_terminal and await self._ask(gates[0])
+
+    async def _ask(self, gate: WaitingFor) -> bool:
+        self.screen = resized(self.screen, console_for(self.screen, sys.stdout))
+        return await ask_here(self.app, gate, self.screen, self.me, self.run_id)
 
     # ---- the end
 
@@ -160,7 +165,8 @@ class Session:
             self._write_held({"result": wire})
         elif self.view.over:
             console = console_for(self.screen, sys.stdout)
-            for line in result_card(self.view, self.run_id, self.screen):
+            screen = resized(self.screen, console) if self.screen.kind is Kind.LIVE else self.screen
+            for line in result_card(self.view, self.run_id, screen):
                 console.print(line, soft_wrap=True)
         else:
             for text in waiting_lines(self.view, self.run_id, self.screen):

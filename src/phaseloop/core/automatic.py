@@ -54,6 +54,8 @@ def _doubts(state: RunState, at: int) -> tuple[Event, ...]:
 
 def _orphans(state: RunState, at: int) -> tuple[Event, ...]:
     """An approval whose attempt is over has nothing to approve any more."""
+    if not state.gates:
+        return ()
     return tuple(
         GateExpired(gate_id, "its step went on without this call")
         for gate_id, gate in open_gates(state)

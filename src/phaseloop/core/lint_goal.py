@@ -55,10 +55,12 @@ def _said_by(step: Step) -> Iterator[str]:
 
 def _unused_literals(view: PlanView) -> Iterator[Finding]:
     scope = view.scope
+    quoted = ["".join(groups) for groups in _QUOTED.findall(scope.request)]
+    if not quoted:
+        return
     steps = [*scope.finished.values(), *view.pending]
     said = folded("\n".join([*(text for step in steps for text in _said_by(step)), canonical(view.plan.result)]))
     given = {folded(str(name)) for name in scope.inputs} | {folded(str(v)) for v in leaves(dict(scope.inputs))}
-    quoted = ("".join(groups) for groups in _QUOTED.findall(scope.request))
     for literal in dict.fromkeys(quoted):
         words = folded(literal).strip(" .,;:!?。，；：！？")
         if words and words not in given and words not in said:

@@ -250,7 +250,7 @@ def fail(state: RunState, code: str, why: str, activity_id: str = "") -> tuple[E
         RunFailed(
             code=code,
             reason=why,
-            explanation=f"{why}. {done} finished steps are kept.",
+            explanation=f"{why.rstrip('.')}. {done} finished steps are kept.",
             best_result=result_of(state, best=True),
             activity_id=activity_id,
             score=state.phase.score if state.phase_index >= 0 else 0.0,

@@ -1,7 +1,7 @@
 """References from a step's arguments to earlier outputs, artefacts and inputs (contract section 5)."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from operator import is_not
@@ -151,17 +151,25 @@ def _form_fault(form: Mapping[str, Json]) -> str:
     return _template_fault(text) if isinstance(text, str) else f"{TEMPLATE!r} must be a text"
 
 
-def _forms(value: Json) -> Iterator[dict[str, Json]]:
+def _forms(value: Json) -> list[dict[str, Json]]:
     """Every reference and template inside `value`, in order of appearance."""
+    found: list[dict[str, Json]] = []
+    _collect_forms(value, found)
+    return found
+
+
+def _collect_forms(value: Json, found: list[dict[str, Json]]) -> None:
     if is_object(value):
         if REF in value or TEMPLATE in value:
-            yield value
+            found.append(value)
             return
         for part in value.values():
-            yield from _forms(part)
+            if type(part) not in _LEAVES:
+                _collect_forms(part, found)
     elif is_list(value):
         for part in value:
-            yield from _forms(part)
+            if type(part) not in _LEAVES:
+                _collect_forms(part, found)
 
 
 def references(value: Json) -> tuple[Reference, ...]:
@@ -182,7 +190,7 @@ def step_references(value: Json) -> tuple[str, ...]:
 
 def is_literal(value: Json) -> bool:
     """Whether no reference and no template stands inside `value`."""
-    return next(_forms(value), None) is None
+    return not _forms(value)
 
 
 def faults(value: Json) -> tuple[str, ...]:

@@ -18,6 +18,22 @@ def is_waiting(state: RunState) -> bool:
     return not plans and not any(step.status in ("running", "judging") for step in steps)
 
 
+def shows_the_same(before: RunState, after: RunState) -> bool:
+    """Whether the derived rows of both are equal, as far as a glance tells; while a gate is open it does not."""
+    return (
+        not after.gates
+        and not before.gates
+        and after.facts is before.facts
+        and after.status is before.status
+        and after.phase_index == before.phase_index
+        and len(after.phases) == len(before.phases)
+        and after.timers == before.timers
+        and after.failure == before.failure
+        and after.stats.tokens_in + after.stats.tokens_out == before.stats.tokens_in + before.stats.tokens_out
+        and after.stats.cost_usd == before.stats.cost_usd
+    )
+
+
 def tables(run_id: str, state: RunState) -> Tables:
     """The run's row, its open gates and its timers."""
     facts = state.facts

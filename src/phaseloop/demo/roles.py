@@ -17,7 +17,6 @@ from phaseloop.core.process import Definition
 from phaseloop.demo.story import critic_rules, executor_rules, planner_rules
 from phaseloop.demo.tools import Workshop, prepare
 
-
 PACE = 0.35
 
 

@@ -11,7 +11,7 @@ from phaseloop.core.errors import Fenced, LogConflict, Stuck
 from phaseloop.core.events import Event
 from phaseloop.core.machine import evolve
 from phaseloop.core.run_events import DriveStarted
-from phaseloop.core.run_tables import tables
+from phaseloop.core.run_tables import shows_the_same, tables
 from phaseloop.core.state import RunState, open_gates
 from phaseloop.core.statuses import RunStatus
 from phaseloop.core.tables import Tables
@@ -29,7 +29,7 @@ class Driver:
     def __init__(self, run_id: str, log: EventLog, perform: Perform, clock: Clock, worker: str) -> None:
         self.run_id = run_id
         self.state = RunState()
-        self.seq = 0
+        self.seq: int = 0
         self._log = log
         self._perform = perform
         self._clock = clock
@@ -171,7 +171,8 @@ class Driver:
             new, state = decide(state, None, at)
             events += new
         if events:
-            rows = tables(self.run_id, state)
+            known = self._tables if shows_the_same(self.state, state) else None
+            rows = known or tables(self.run_id, state)
             changed = rows if rows != self._tables else None
             try:
                 await self._log.append(self.run_id, self.seq, at, events, changed)
@@ -247,8 +248,7 @@ class Driver:
                 self._starts[effect_id] = self._starts.get(effect_id, 0) + 1
                 if self._starts[effect_id] > MAX_STARTS:
                     raise Stuck(self.run_id, f"{effect_id} ended {MAX_STARTS} times and changed nothing")
-                task: asyncio.Task[None] = asyncio.ensure_future(self._run(build))
-                task.set_name(effect_id)
+                task = asyncio.get_running_loop().create_task(self._run(build), name=effect_id)
                 self._tasks[effect_id] = task
                 task.add_done_callback(self._ended)
 

@@ -142,14 +142,22 @@ class Drives:
         return False
 
     async def _tick(self) -> None:
-        """Fire due timers of resting runs; those that this process has driven go on."""
+        """Fire due timers; go on with runs of this process that a timer or a word said elsewhere has moved."""
         while True:
-            with contextlib.suppress(LogBroken, StoreUnusable):  # a later look will do
-                for run_id in await self.host.fire_due():
-                    owner = await self.owner(run_id)
-                    if owner in self._mine:
+            with contextlib.suppress(LogBroken, StoreUnusable, RunUnknown):  # a later look will do
+                await self.host.fire_due()
+                for row in await self.host.runs.list_runs("running"):
+                    owner = await self.owner(row.run_id) if row.parent_run_id else row.run_id
+                    if owner in self._mine and owner not in self._tasks and await self._is_left(owner):
                         self.drive(owner)
             await asyncio.sleep(TICK_SECONDS)
+
+    async def _is_left(self, run_id: str) -> bool:
+        """Whether the run could go on and nobody drives it."""
+        if await self.host.leases.holder(run_id) is not None:
+            return False
+        state, _ = await self.host.load(run_id)
+        return not _children(state) or await self._child_moves(state)
 
 
 def _children(state: RunState) -> list[str]:

@@ -107,14 +107,19 @@ class Host:
             self._beating = asyncio.ensure_future(self._heartbeat())
 
     async def _heartbeat(self) -> None:
-        """Every second a heartbeat, five times a second a look for what others appended."""
+        """Every second a heartbeat, five times a second a look for what others appended to runs that stand still.
+
+        A run that moves needs no look: its next append meets what others appended as a conflict.
+        """
+        looked: dict[str, int] = {}
         for tick in itertools.count():
             with contextlib.suppress(LogBroken, StoreUnusable):  # the store is in trouble: appends will say so
                 if tick % 5 == 0:
                     await self.leases.beat(self.worker)
+                before, looked = looked, {run_id: driver.seq for run_id, driver in self._drivers.items()}
                 for driver in list(self._drivers.values()):
-                    # one that is appending right now will meet what others appended as a conflict
-                    if not driver.settling and await self.log.read(driver.run_id, driver.seq):
+                    still = before.get(driver.run_id) == driver.seq and not driver.settling
+                    if still and await self.log.read(driver.run_id, driver.seq):
                         driver.nudge()
             await asyncio.sleep(0.2)
 

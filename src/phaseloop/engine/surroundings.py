@@ -53,7 +53,7 @@ def is_gone(worker: str) -> bool:
         os.kill(int(pid), 0)
     except ProcessLookupError:
         return True
-    except OSError:  # it lives, and belongs to somebody else
+    except (OSError, OverflowError):  # it lives and belongs to somebody else, or is no process id at all
         return False
     return False
 
