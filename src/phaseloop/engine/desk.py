@@ -5,11 +5,12 @@ import random
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Protocol
 
 from phaseloop.core.answers import BreakerMoved, ModelReplied, Report, ToolReturned, ToolUnsure
 from phaseloop.core.asks import Ask, Go, Lock, ModelCallWanted, Rest, Ruling, Serve, ToolCallWanted
+from phaseloop.core.changes import replace
 from phaseloop.core.errors import ModelFailed, RecordUnreadable
 from phaseloop.core.tools import ToolSpec
 from phaseloop.core.values import Json
