@@ -56,6 +56,8 @@ class Drives:
             await asyncio.shield(task)
         else:
             await self._until_free(owner)
+        if owner in self._mine and owner not in self._tasks and await self._is_left(owner):
+            await asyncio.shield(self.drive(owner))
         state, _ = await self.host.load(run_id)
         return state
 
@@ -157,6 +159,8 @@ class Drives:
         if await self.host.leases.holder(run_id) is not None:
             return False
         state, _ = await self.host.load(run_id)
+        if state.status is not RunStatus.RUNNING or is_waiting(state):
+            return False
         return not _children(state) or await self._child_moves(state)
 
 
