@@ -159,7 +159,7 @@ def test_a_demo_that_was_killed_goes_on_where_it_was(tmp_path, word):
     (run_id,) = before
     assert rows[0].ended_at is None
     again = demo_process(tmp_path)
-    out, err = again.communicate(timeout=60)
+    out, err = again.communicate(timeout=180)
     assert again.returncode == 0, err
     assert f"Going on with run {run_id}" in out
     _, after = in_store(tmp_path)

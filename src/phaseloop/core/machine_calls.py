@@ -102,13 +102,10 @@ def _tool_call_started(state: RunState, event: ToolCallStarted, at: int) -> RunS
     )
     calls = {**state.calls, call.call_id: call}
     next_call = max(state.next_call, number(event.call_id) + 1)
-    stats = replace(state.stats, tool_calls=state.stats.tool_calls + 1)
-    if (at := state.phase_index) < 0:
-        return replace(state, calls=calls, next_call=next_call, stats=stats)
-    phase = state.phases[at]
-    phase = replace(phase, stats=replace(phase.stats, tool_calls=phase.stats.tool_calls + 1))
-    phases = (*state.phases[:at], phase, *state.phases[at + 1 :])
-    return replace(state, calls=calls, next_call=next_call, stats=stats, phases=phases)
+    return count_used(state, _ONE_CALL, calls=calls, next_call=next_call)
+
+
+_ONE_CALL = Stats(tool_calls=1)
 
 
 def _tool_call_finished(state: RunState, event: ToolCallFinished, at: int) -> RunState:

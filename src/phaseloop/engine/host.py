@@ -75,7 +75,7 @@ class Host:
     async def _drive_once(self, run_id: str, begin: Begin | None) -> Driver:
         """One lease, one drive; again when its commit failed. Returns the driver that came to rest."""
         broken = 0
-        await self.leases.take(run_id, self.worker)
+        taking = asyncio.ensure_future(self.leases.take(run_id, self.worker))  # advice: no append waits for it
         try:
             while True:
                 edge = self.make_edge(run_id, begin if begin is not None else (await self.load(run_id))[0])
@@ -90,15 +90,17 @@ class Host:
                         raise
                     begin = None if await self.log.read(run_id) else begin
         finally:
-            await self._leave(run_id)
+            await self._leave(run_id, taking)
 
     async def _was_overheard(self, driver: Driver) -> bool:
         """Whether a word came in while the drive was ending: whoever said it saw a live drive and left it to us."""
         news = await self.log.read(driver.run_id, driver.seq)
         return bool(news) and await self.leases.holder(driver.run_id) is None
 
-    async def _leave(self, run_id: str) -> None:
-        with contextlib.suppress(LogBroken):  # a lease is advice: it dies by itself in five seconds
+    async def _leave(self, run_id: str, taking: "asyncio.Future[None]") -> None:
+        with contextlib.suppress(LogBroken, StoreUnusable):  # a lease is advice: it dies by itself in five seconds
+            await taking
+        with contextlib.suppress(LogBroken, StoreUnusable):
             await self.leases.leave(run_id, self.worker)
 
     def _beat(self) -> None:
