@@ -28,7 +28,7 @@ demo: $(VENV)/.run
 	$(BIN)/phaseloop demo
 
 test: $(VENV)/.dev
-	$(BIN)/python -m pytest -q -n $(WORKERS) -m "not slow"
+	$(BIN)/python -m pytest -q -n $(WORKERS) -m "not slow and not clock"
 
 test-slow: $(VENV)/.dev
 	$(BIN)/python -m pytest -q -n $(WORKERS) -m slow
@@ -46,6 +46,7 @@ check: $(VENV)/.check
 
 bench: $(VENV)/.dev
 	$(BIN)/python -m bench
+	$(BIN)/python -m pytest -q -m clock
 
 generate: $(VENV)/.dev
 	$(BIN)/python -m tools.schemas

@@ -27,7 +27,8 @@ def _node(rng, number, waits):
 
 
 def layered(rng, size) -> Graph:
-    """Layers of one to four steps; each step waits for one to three of the layer before."""
+    """Layers of one to a fifth of the steps, at most two where there are few; each step waits for up to three of
+    the layer before."""
     nodes, before, number = [], [], 1
     while number <= size:
         width = min(rng.randint(1, max(2, size // 5)), size - number + 1)

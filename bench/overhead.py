@@ -18,6 +18,8 @@ from phaseloop.adapters.sqlite_log import open_store
 from phaseloop.core.events import BODIES
 from phaseloop.core.machine import fold
 from phaseloop.core.plan import Plan, Step
+from phaseloop.core.plan_events import PlanUpdated
+from phaseloop.core.run_events import RunStarted
 from phaseloop.core.tools import EffectClass, ToolSpec
 from phaseloop.core.values import digest, size
 from phaseloop.roles.protocols import ModelReply, Roles
@@ -236,9 +238,16 @@ async def _wordy(folder, calls):
 
 
 def payload(history):
-    """Bytes of the bodies: arguments, results, prompts and replies (contract section 11)."""
-    bodies = (getattr(one.event, name, None) for one in history for name in BODIES)
-    return sum(size(body) for body in bodies if body not in (None, "", {}, []))
+    """Bytes of arguments, results, prompts and replies, the goal and the plan among them."""
+    carried = []
+    for one in history:
+        carried += [getattr(one.event, name, None) for name in BODIES]
+        match one.event:
+            case RunStarted():
+                carried.append(one.event.goal)
+            case PlanUpdated():
+                carried += [[step.action, step.call and dict(step.call.args)] for step in one.event.steps]
+    return sum(size(body) for body in carried if body not in (None, "", {}, []))
 
 
 def _bytes(calls):

@@ -33,6 +33,17 @@ class Watch:
         self.wall, self.cpu = time.perf_counter() - self._wall, time.process_time() - self._cpu
 
 
+def loop_ms(rounds=5):
+    """Milliseconds of a fixed Python loop, the least of some: how fast this machine was just now."""
+    found = []
+    for _ in range(rounds):
+        start, total = time.thread_time(), 0
+        for n in range(200_000):
+            total += n % 7
+        found.append(time.thread_time() - start)
+    return min(found) * 1e3
+
+
 @dataclass
 class Row:
     """One measurement. `figures` are its numbers by name with unit; `bars` say which of them must not be
@@ -73,6 +84,7 @@ class Row:
                 "cpu_s": _short(self.cpu),
                 "load": [one, five, quarter],
                 "cores": os.cpu_count(),
+                "python_loop_ms": _short(loop_ms()),
                 "notes": self.notes,
                 "versions": self.versions,
             },

@@ -392,7 +392,7 @@ class Full:
             raise error
 
 
-@pytest.mark.parametrize("at", [1, 3, 5, 7, 9, 11])
+@pytest.mark.parametrize("at", [1, 2, 3, 5, 7])
 def test_a_full_disk_ends_the_drive_and_the_run_goes_on_when_there_is_space(store, monkeypatch, at):
     world = World()
     steps = plan(bound("a", "look", {}), bound("b", "pay", {"to": "ann"}, ["a"]), opened("c", ["b"]))

@@ -16,22 +16,22 @@ def test_the_log_of_a_wordy_run_is_little_more_than_what_it_carries_and_grows_wi
     assert overhead.bytes_row().misses() == []
 
 
-@pytest.mark.slow
+@pytest.mark.clock
 def test_two_hundred_runs_at_once_keep_their_rate():
     assert overhead.bound_row(runs=1000).misses(SLACK) == []
 
 
-@pytest.mark.slow
+@pytest.mark.clock
 def test_an_open_step_costs_little_above_the_model_library():
     assert overhead.open_row(runs=100).misses(SLACK) == []
 
 
-@pytest.mark.slow
+@pytest.mark.clock
 def test_a_long_history_is_folded_quickly():
     assert overhead.fold_row(rounds=10).misses(SLACK) == []
 
 
-@pytest.mark.slow
+@pytest.mark.clock
 def test_a_parked_run_costs_next_to_nothing():
     assert parked.parked_row(runs=3000, woken=100, idle=5.0).misses(SLACK) == []
 

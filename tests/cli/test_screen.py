@@ -5,7 +5,7 @@ import io
 import pytest
 
 from phaseloop.cli.marks import PHASE_MARKS, ROW_MARKS, RUN_MARKS, sign
-from phaseloop.cli.screen import Kind, Screen, choose, console_for, language_of, resized, shown, this_screen
+from phaseloop.cli.screen import Kind, Screen, choose, console_for, language_of, resized, shown, this_screen, with_flags
 from phaseloop.core.view_rows import PhaseState, RowState, RunState
 
 
@@ -114,3 +114,10 @@ def test_every_state_has_a_sign_of_one_cell_and_active_states_differ_by_sign():
     told_apart += [RowState.FAILED, RowState.WAITING, RowState.PAUSED, RowState.SKIPPED]
     for screen in (Screen(), Screen(ascii_only=True)):
         assert len({sign(ROW_MARKS[state], screen) for state in told_apart}) == len(told_apart)
+
+
+def test_a_printed_command_carries_only_the_options_that_it_takes():
+    screen = Screen(flags=" --store 'my runs.db' --model openai:x --tools mine.py")
+    assert with_flags("phaseloop show r1", screen) == "phaseloop show r1 --store 'my runs.db'"
+    assert with_flags("phaseloop show r1 --events", Screen(flags=" --tools mine.py")) == "phaseloop show r1 --events"
+    assert with_flags("phaseloop retry r1", screen).endswith("--model openai:x --tools mine.py")

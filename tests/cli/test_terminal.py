@@ -64,7 +64,7 @@ def test_the_demo_is_walked_through_by_keys(tmp_path, columns, rows, language):
 
 @pytest.mark.slow
 def test_a_terminal_that_is_resized_in_the_middle_is_redrawn_to_fit(tmp_path):
-    with terminal(demo(0.3), tmp_path, 100, 30) as shown:
+    with terminal(demo(1.2), tmp_path, 100, 30) as shown:  # slow enough to be resized in time
         shown.wait_for("Understand")
         shown.resize(70, 24)
         at_prompt(shown)

@@ -1,8 +1,10 @@
 """The derived rows of one run."""
 
 from phaseloop.core.asks import ToolCallWanted
+from phaseloop.core.machine import evolve
 from phaseloop.core.process import Activity, ActivityType, Definition, GateConfig, Phase
-from phaseloop.core.run_tables import is_waiting, tables
+from phaseloop.core.run_tables import is_waiting, shows_the_same, tables
+from phaseloop.core.state import RunState
 from phaseloop.core.words import Cancel, Pause
 from tests.core.player import ANN, Player, World, plan, think, write
 
@@ -60,3 +62,19 @@ def test_a_failed_run_needs_what_it_failed_of():
     player.world.plan = lambda r: Exception("no words")
     player.run()
     assert tables("r1", player.state).row.need == "no words"
+
+
+def test_what_shows_the_same_at_a_glance_has_equal_rows():
+    player = Player(definition=ONE, title="My run")
+    player.run()
+    player.answer("confirm")
+    player.run()
+    before, glances = RunState(), []
+    for recorded in player.log:
+        after = evolve(before, recorded.event, recorded.at)
+        glances.append(shows_the_same(before, after))
+        if glances[-1]:
+            assert tables("r1", before) == tables("r1", after), recorded.event
+        before = after
+    assert True in glances
+    assert False in glances

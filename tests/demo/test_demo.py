@@ -146,7 +146,7 @@ def in_store(folder):
 
 
 MOMENTS = [
-    pytest.param("replan 1/2", id="after the new plan"),
+    pytest.param("replan 1/2", id="after the new plan", marks=pytest.mark.slow),
     pytest.param("phase phase_design", id="in the reads", marks=pytest.mark.slow),
     pytest.param("release", id="at the last gate", marks=pytest.mark.slow),
 ]

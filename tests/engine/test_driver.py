@@ -359,7 +359,7 @@ def test_a_write_whose_step_timed_out_is_in_doubt_and_a_person_is_asked():
             await asyncio.Event().wait()
 
         async def work(request, desk):
-            async with asyncio.timeout(0.01):
+            async with asyncio.timeout(0.5):
                 await desk.call("book", {"room": "1"})
 
         stage.executor.work = work

@@ -11,7 +11,7 @@ from phaseloop.cli.frame import fitted
 from phaseloop.cli.gate_words import answer_commands
 from phaseloop.cli.marks import BAD, FAINT, GATE, GOOD, RUN_MARKS, sign
 from phaseloop.cli.plain_lines import used
-from phaseloop.cli.screen import Screen
+from phaseloop.cli.screen import Screen, with_flags
 from phaseloop.cli.texts import counted, say
 from phaseloop.core.values import Json
 from phaseloop.core.view_rows import ActivityRow, RowState, RunState
@@ -133,7 +133,7 @@ def _result(ending: Ending, run_id: str, screen: Screen) -> list[Text]:
     hidden = len(body) - MAX_RESULT_LINES
     lines = [Text(MARGIN + say(screen.language, key), style="bold"), *body[:MAX_RESULT_LINES]]
     if hidden > 0:
-        more = say(screen.language, "r_cut", n=hidden, command=f"phaseloop show {run_id}{screen.flags}")
+        more = say(screen.language, "r_cut", n=hidden, command=with_flags(f"phaseloop show {run_id}", screen))
         lines.append(Text(MARGIN + more, style=FAINT))
     return lines
 
@@ -177,7 +177,7 @@ def _next(view: View, ending: Ending, run_id: str, screen: Screen) -> list[Text]
 
 
 def _commands(pairs: Sequence[tuple[str, str]], screen: Screen) -> list[Text]:
-    pairs = [(command + screen.flags, key) for command, key in pairs]
+    pairs = [(with_flags(command, screen), key) for command, key in pairs]
     width = max(cell_len(command) for command, _ in pairs)
     lines = [Text(MARGIN + say(screen.language, "r_next"), style="bold")]
     for command, key in pairs:

@@ -2,6 +2,7 @@
 
 import locale
 import os
+import shlex
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -51,6 +52,15 @@ class Screen:
     zone: tzinfo | None = None
     encoding: str = "utf-8"
     flags: str = ""
+
+
+def with_flags(command: str, screen: Screen) -> str:
+    """A command to print with the options it takes: one that only reads takes the store and no model or tools."""
+    if command.split()[1] not in ("show", "replay", "events"):
+        return command + screen.flags
+    words = shlex.split(screen.flags)
+    store = words[words.index("--store") : words.index("--store") + 2] if "--store" in words else []
+    return command + "".join(f" {shlex.quote(word)}" for word in store)
 
 
 def language_of(env: Mapping[str, str]) -> str:
