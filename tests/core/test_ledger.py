@@ -8,6 +8,7 @@ from phaseloop.core.answers import BreakerMoved, ModelReplied, StepRaised, ToolR
 from phaseloop.core.asks import Go, Lock, ModelCallWanted, Rest, Serve, ToolCallWanted, Wait
 from phaseloop.core.call_events import HistoryDiverged, ToolCallFinished, ToolCallReused, ToolCallStarted
 from phaseloop.core.decide import rule
+from phaseloop.core.errors import AnswerRefused
 from phaseloop.core.gate_events import GateOpened
 from phaseloop.core.ledger import NOT_RUN, stem
 from phaseloop.core.limits import Limits
@@ -312,6 +313,19 @@ def test_a_person_says_what_became_of_a_write_in_doubt(outcome, value, sent, out
     assert len({key for _, key, _ in player.world.sent}) == 1, "the same key"
     assert state.steps["s1"].output == output
     assert state.status is (RunStatus.FAILED if outcome == "abandon" else RunStatus.COMPLETED)
+
+
+def test_a_write_in_doubt_that_makes_an_artefact_needs_its_result_said():
+    def tool(name, args, key):
+        return Failed("cut", unsure=True)
+
+    step = replace(write("a", **ROOM), produces="receipt")
+    player = Player(World(plan=lambda r: plan(step), tool=tool))
+    player.run()
+    with pytest.raises(AnswerRefused, match="s1 makes receipt of the call's result: say it with --value"):
+        player.answer("happened", None)
+    player.answer("happened", {"id": 7})
+    assert player.run().artifacts["receipt"].value == {"id": 7}
 
 
 def test_a_late_result_ends_a_call_in_doubt_and_closes_its_question():

@@ -281,6 +281,7 @@ def answer_one(player, chaos):
     if gate.asked.kind == "in_doubt" and call is not None:
         happened = chaos.effects[call.key] > 0
         outcome = "happened" if happened else chaos.pick("run_it", "abandon")
+        value = {"seen": True} if happened else None
     elif outcome == "select":
         value = ["x"]
     elif outcome == "return_to":

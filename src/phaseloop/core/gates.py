@@ -159,6 +159,10 @@ def _check_value(state: RunState, gate: GateState, answer: Answered) -> None:
         if answer.value not in earlier:
             why = f"return_to needs the id of a phase that has begun: {', '.join(earlier)}"
             raise AnswerRefused(answer.gate_id, why)
+    step = state.steps.get(asked.step_id)
+    if answer.outcome == "happened" and answer.value is None and step is not None and step.spec.produces:
+        why = f"{asked.step_id} makes {step.spec.produces} of the call's result: say it with --value (JSON)"
+        raise AnswerRefused(answer.gate_id, why)
     edits_arguments = answer.outcome == "approve" and asked.kind is GateKind.TOOL_APPROVAL
     if edits_arguments and answer.value is not None and not is_object(answer.value):
         raise AnswerRefused(answer.gate_id, "edited arguments must be an object")
