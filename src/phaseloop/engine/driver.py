@@ -38,6 +38,7 @@ class Driver:
         self._mail: list[Message] = []
         self._waiting: list[Message] = []
         self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._leaving: set[asyncio.Task[None]] = set()
         self._out: dict[str, str] = {}
         self._tables: Tables | None = None
         self._wake = asyncio.Event()
@@ -136,10 +137,9 @@ class Driver:
 
     async def _stop(self) -> None:
         """Cancel what is under way and forget it: crash, park, pause and hand-over are one mechanism."""
-        tasks = list(self._tasks.values())
-        for task in tasks:
+        for task in self._tasks.values():
             task.cancel()
-        if tasks:
+        if tasks := [*self._tasks.values(), *self._leaving]:  # those cancelled before may still be on their way out
             await asyncio.gather(*tasks, return_exceptions=True)
         self._tasks.clear()
 
@@ -240,7 +240,9 @@ class Driver:
         wanted = dict(desired(self.state))
         self._wanted = frozenset(wanted)
         for effect_id in [effect_id for effect_id in self._tasks if effect_id not in wanted]:
-            self._tasks.pop(effect_id).cancel()
+            unwanted = self._tasks.pop(effect_id)
+            unwanted.cancel()
+            self._leaving.add(unwanted)
         if self.state.status is RunStatus.PAUSED:  # nothing new starts (contract section 9)
             return
         for effect_id, build in wanted.items():
@@ -258,6 +260,7 @@ class Driver:
     def _ended(self, task: "asyncio.Task[None]") -> None:
         """A performer that raises aborts the drive: it must not look like a run that waits (contract section 4)."""
         effect_id = task.get_name()
+        self._leaving.discard(task)
         if self._tasks.get(effect_id) is task:
             del self._tasks[effect_id]
         self._out = {grant: owner for grant, owner in self._out.items() if owner != effect_id}
