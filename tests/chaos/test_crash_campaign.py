@@ -12,6 +12,7 @@ from tests.chaos.campaign import (
     Campaign,
     Fault,
     Judged,
+    Plan,
     Report,
     campaign,
     failing_commits,
@@ -55,7 +56,9 @@ def test_a_kill_at_every_point_loses_nothing_and_repeats_no_write(running: Campa
     trials = report.trials
     assert sum(trial.kills for trial in trials) >= running.points - 15
     assert sum(trial.asked for trial in trials) >= 5, "writes without a hook must have been in doubt"
-    assert sum(trial.again for trial in trials) >= 1, "the idempotent write must have been sent again"
+    named = running.run("killed after the idempotent write", [Plan(((Fault.KILL, 0),), 1, "", "upsert:after")])
+    expect_sound(named)
+    assert sum(trial.again for trial in named.trials) >= 1, "the idempotent write must have been sent again"
 
 
 @pytest.mark.slow

@@ -15,7 +15,7 @@ from phaseloop.cli.gate_prompt import GateAnswer, GatePrompt, Talk
 from phaseloop.cli.keys import drop_typed
 from phaseloop.cli.opening import say
 from phaseloop.cli.programs import edit_in_editor, show_in_pager
-from phaseloop.cli.screen import Screen, console_for
+from phaseloop.cli.screen import Screen, console_for, resized
 from phaseloop.cli.terminal_lines import StoppableLines
 from phaseloop.compose import App, now
 from phaseloop.core.errors import AnswerRefused
@@ -37,6 +37,7 @@ async def ask_here(app: App, asked: WaitingFor, screen: Screen, me: Who | None, 
     if gate is None:
         return True
     console = console_for(screen, sys.stdout)
+    screen = resized(screen, console)  # the terminal may have another size than when the run began
     own = [Text(), *card_lines(seen, gate, screen)]
     for line in own if asked.run_id == shown else gate_screen(Picture(asked.run_id, seen, now()), gate, screen):
         console.print(line, soft_wrap=True)
